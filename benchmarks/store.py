@@ -169,8 +169,8 @@ def measured(folder: Path, steps: int) -> list[Row]:
         recipe = session.recipe
         took = median(reopened(path, recipe) for _ in range(RUNS)) * 100_000 / steps
         rows.append(Row(f"100,000 steps reopened, durability {durability!r}", took, "s", REOPEN_LIMIT))
-    again = nb.open(path, recipe=recipe)
-    rows.append(Row("fork of a kept run", median(forked(again) for _ in range(30)), "s", FORK_LIMIT))
+    reopened_run = nb.open(path, recipe=recipe)
+    rows.append(Row("fork of a kept run", median(forked(reopened_run) for _ in range(30)), "s", FORK_LIMIT))
     return rows
 
 

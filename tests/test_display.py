@@ -28,8 +28,8 @@ def test_a_session_displays_its_cockpit_with_a_drawing_as_fallback():
     shown = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "application/vnd.jupyter.widget-view+json" in shown
     assert any(kind in shown for kind in ("image/svg+xml", "text/html"))
-    again = run._repr_mimebundle_()
-    assert set(again[0] if isinstance(again, tuple) else again) == set(shown)
+    second = run._repr_mimebundle_()
+    assert set(second[0] if isinstance(second, tuple) else second) == set(shown)
 
 
 def test_displaying_a_recipe_runs_nothing():

@@ -51,8 +51,8 @@ def test_problems_can_be_shown_as_a_table():
 
 @pytest.mark.parametrize("error", [RecipeError(ONE, TWO), ExecutionError(), NodeExecutionError(ONE)])
 def test_an_error_survives_pickling(error):
-    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert (type(again), again.problems, str(again)) == (type(error), error.problems, str(error))
+    for restored in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (type(restored), restored.problems, str(restored)) == (type(error), error.problems, str(error))
 
 
 def test_ipython_shows_the_problems_and_no_traceback():

@@ -103,8 +103,8 @@ def test_runs_are_stored_and_reopened(tmp_path, durability):
     session = nb.Session(recipe(), {"n": 3}, store=place, run_id="one", durability=durability)
     session.run()
     session.close()
-    again = nb.open(place, "one")
-    assert again.goto(1).board["total"] == 3
+    reopened = nb.open(place, "one")
+    assert reopened.goto(1).board["total"] == 3
     assert list(nb.runs(place)["status"]) == ["finished"]
 
 

@@ -136,11 +136,11 @@ def test_a_sweep_with_a_store_does_not_repeat_finished_runs(tmp_path):
     graph.add_node("count", function=counted, inputs={"n": "n"})
     recipe = nb.load(graph)
     first = swept([{"n": 1}, {"n": 2}], recipe, store=tmp_path / "runs.db")
-    again = swept([{"n": 1}, {"n": 2}, {"n": 3}], recipe, store=tmp_path / "runs.db")
+    resumed = swept([{"n": 1}, {"n": 2}, {"n": 3}], recipe, store=tmp_path / "runs.db")
     assert calls.read_text() == "xxx"
-    assert rows(again)[:2] == rows(first)
+    assert rows(resumed)[:2] == rows(first)
     assert list(nb.runs(tmp_path / "runs.db")["status"]) == ["finished"] * 3
-    assert nb.coverage(again).runs == 3
+    assert nb.coverage(resumed).runs == 3
 
 
 def test_a_sweep_that_is_interrupted_keeps_what_has_finished(tmp_path):
@@ -268,9 +268,9 @@ def test_runs_are_written_to_parquet_and_a_sweep_of_them_continues(tmp_path, mon
         "part-000001.parquet",
         "part-000002.parquet",
     ]
-    again = swept([{"n": n} for n in (1, 2, 3, 4, 6)], parquet=tmp_path)
-    assert repr(again) == "<Sweep of 5 runs: 4 known, 1 finished>"
-    assert [(row["status"], row["inputs"], row["outputs"]) for row in rows(again)] == [
+    resumed = swept([{"n": n} for n in (1, 2, 3, 4, 6)], parquet=tmp_path)
+    assert repr(resumed) == "<Sweep of 5 runs: 4 known, 1 finished>"
+    assert [(row["status"], row["inputs"], row["outputs"]) for row in rows(resumed)] == [
         (status, {"n": n}, outputs)
         for n, status, outputs in [
             (1, "finished", {"n": 1, "out": 1}),
@@ -280,8 +280,8 @@ def test_runs_are_written_to_parquet_and_a_sweep_of_them_continues(tmp_path, mon
             (6, "finished", {"n": 6, "out": 36}),
         ]
     ]
-    assert set(again.frames.steps["run_id"]) == set(again.runs["run_id"])
-    assert sorted(again.frames["writes"].query("key == 'out'")["new"].astype(int)) == [1, 4, 16, 36]
+    assert set(resumed.frames.steps["run_id"]) == set(resumed.runs["run_id"])
+    assert sorted(resumed.frames["writes"].query("key == 'out'")["new"].astype(int)) == [1, 4, 16, 36]
     with pytest.raises(nb.StoreError, match="L413"):
         first.session(first.runs["run_id"][0])
     with pytest.raises(ExecutionError, match="A113"):

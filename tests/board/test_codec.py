@@ -313,8 +313,8 @@ def test_a_secret_column_of_a_frame_is_masked():
 
 @pytest.mark.parametrize("document", [{"$": "nope", "v": [1, {"a": [2]}]}, {"$": ["a"], "deep": [[1]]}])
 def test_a_value_of_an_unknown_class_encodes_to_the_same_json(document):
-    again = encode(freeze(decode(document)))
-    assert json.loads(json.dumps(again)) == document
+    encoded = encode(freeze(decode(document)))
+    assert json.loads(json.dumps(encoded)) == document
 
 
 class Codecless:
@@ -352,8 +352,8 @@ def test_a_codec_that_fails_or_gives_deep_values_is_a_store_error(monkeypatch, t
     ],
 )
 def test_the_name_of_a_fixed_time_zone_is_stored(zoned):
-    again = decode(json.loads(json.dumps(encode(zoned))))
-    assert (again, again.tzinfo.tzname(None)) == (zoned, zoned.tzinfo.tzname(None))
+    decoded = decode(json.loads(json.dumps(encode(zoned))))
+    assert (decoded, decoded.tzinfo.tzname(None)) == (zoned, zoned.tzinfo.tzname(None))
 
 
 @pytest.mark.parametrize("value", [WIDE - 1, 1 - WIDE, WIDE, -WIDE, WIDE + 1, -WIDE - 1])

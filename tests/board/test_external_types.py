@@ -82,10 +82,10 @@ def test_sizes_in_a_file_are_bounded(document):
 
 @pytest.mark.parametrize("value", [np.float32(1.5), np.array(1.5), np.array([1.5]), np.array([["a"]]), np.str_("a")])
 def test_a_scalar_and_an_array_survive_a_round_trip(value):
-    again = decode(encode(value))
-    assert type(again) is type(value)
-    assert (again.shape, again.dtype) == (value.shape, value.dtype)
-    assert np.array_equal(again, value)
+    decoded = decode(encode(value))
+    assert type(decoded) is type(value)
+    assert (decoded.shape, decoded.dtype) == (value.shape, value.dtype)
+    assert np.array_equal(decoded, value)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_a_scalar_and_an_array_survive_a_round_trip(value):
 )
 def test_an_index_survives_a_round_trip(index):
     series = pd.Series([1.5, None, 3.0], index=index, name="s")
-    again = decode(encode(series))
-    pd.testing.assert_series_equal(again, series, check_exact=True)
+    decoded = decode(encode(series))
+    pd.testing.assert_series_equal(decoded, series, check_exact=True)
     frame = pd.DataFrame({"a": [1, 2, 3], "b": pd.array([1, None, 3], dtype="Int64")}, index=index)
     pd.testing.assert_frame_equal(decode(encode(frame)), frame, check_exact=True)
 

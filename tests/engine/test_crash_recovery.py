@@ -139,10 +139,10 @@ def test_without_a_model_a_retry_uses_the_recorded_failures():
     with pytest.raises(KeyboardInterrupt):
         run.run()
     run.close()
-    again = reopened(log, recipe)
-    again.run()
-    assert (again.status, again.cause.problems[0].code) == ("failed", "X302")
-    assert not again.trace.frames.calls.provider.isin(["simulated"]).any()
+    reopened_run = reopened(log, recipe)
+    reopened_run.run()
+    assert (reopened_run.status, reopened_run.cause.problems[0].code) == ("failed", "X302")
+    assert not reopened_run.trace.frames.calls.provider.isin(["simulated"]).any()
 
 
 def test_a_call_that_cannot_be_sent_does_not_count_against_the_budget_and_fails_immediately_in_a_replay_too():

@@ -35,16 +35,16 @@ def facts(run):
 def test_a_restored_run_has_the_same_state_and_continues_alike(seed, data):
     run = odyssey(seed)
     goto(run, data.draw(st.integers(0, run.history.tip)))
-    again = restore_run(run.plan, dump_as_json(run), clock=run.clock)
-    assert facts(again) == facts(run)
+    restored = restore_run(run.plan, dump_as_json(run), clock=run.clock)
+    assert facts(restored) == facts(run)
     for _ in range(3):
         step = data.draw(st.integers(0, run.history.tip))
         goto(run, step)
-        goto(again, step)
-        assert facts(again) == facts(run)
+        goto(restored, step)
+        assert facts(restored) == facts(run)
     goto(run, run.history.tip)
-    goto(again, again.history.tip)
-    assert facts(go(again, 5)) == facts(go(run, 5))
+    goto(restored, restored.history.tip)
+    assert facts(go(restored, 5)) == facts(go(run, 5))
 
 
 @given(st.integers(0, 10_000))
@@ -55,12 +55,12 @@ def test_a_restored_run_writes_the_same_log(seed):
 
 def test_a_long_run_is_restored_with_its_checkpoints():
     run = go(started(), 3000)
-    again = restore_run(run.plan, dump_as_json(run))
-    assert len(again.history.checkpoints) > 3
+    restored = restore_run(run.plan, dump_as_json(run))
+    assert len(restored.history.checkpoints) > 3
     for step in (0, 1, 511, 512, 1024, 1500, 2999, 3000):
         goto(run, step)
-        goto(again, step)
-        assert facts(again) == facts(run)
+        goto(restored, step)
+        assert facts(restored) == facts(run)
 
 
 def test_values_that_share_parts_are_stored_as_differences():
@@ -80,10 +80,10 @@ def test_values_that_share_parts_are_stored_as_differences():
         go(run, 1)
     assert run.position == 40
     assert len(json.dumps(dump(run))) - before < 40 * 300
-    again = restore_run(plan, dump_as_json(run))
-    assert again.root.scope.data["log"] == run.root.scope.data["log"]
-    assert again.history.new_values[-1]["k2"] is again.history.old_values[-1]["k2"]
-    assert list(again.history.old_values[-2].items) == list(run.history.old_values[-2].items)
+    restored = restore_run(plan, dump_as_json(run))
+    assert restored.root.scope.data["log"] == run.root.scope.data["log"]
+    assert restored.history.new_values[-1]["k2"] is restored.history.old_values[-1]["k2"]
+    assert list(restored.history.old_values[-2].items) == list(run.history.old_values[-2].items)
 
 
 def test_secrets_are_not_stored_and_are_requested_on_opening():
@@ -96,9 +96,9 @@ def test_random_numbers_and_ids_continue():
     run = started()
     run.random.random()
     run.ids("call")
-    again = restore_run(run.plan, dump_as_json(run))
-    assert again.random.random() == run.random.random()
-    assert again.ids("call") == run.ids("call")
+    restored = restore_run(run.plan, dump_as_json(run))
+    assert restored.random.random() == run.random.random()
+    assert restored.ids("call") == run.ids("call")
 
 
 def test_a_value_without_a_codec_is_rejected_or_stored_as_text():
@@ -120,11 +120,11 @@ def test_the_order_of_nodes_does_not_matter_but_a_missing_one_does():
     turned = Recipe(
         "turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions
     )
-    again = restore_run(Plan(turned, KINDS, None), document)
-    assert go(again, 3).position == 12
+    restored = restore_run(Plan(turned, KINDS, None), document)
+    assert go(restored, 3).position == 12
     assert [
-        again.plan.nodes[again.tables.activations[activation].node].id
-        for activation in again.history.step_activations[1:4]
+        restored.plan.nodes[restored.tables.activations[activation].node].id
+        for activation in restored.history.step_activations[1:4]
     ] == [
         "count",
         "route",

@@ -167,5 +167,5 @@ def test_a_committed_event_differs_in_its_step_alone():
 def test_an_event_emitted_again_keeps_its_number_id_and_time():
     event = make_event(run_of(lambda work: None), None, "x", None, "ann", {})
     assert restore_event(event, None, {}) is event
-    again = restore_event(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})
-    assert again == event._replace(actor="bob", cause="evt_9", mark="m")
+    restored = restore_event(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})
+    assert restored == event._replace(actor="bob", cause="evt_9", mark="m")

@@ -79,5 +79,5 @@ def test_no_part_of_a_value_with_a_secret_name_is_stored(secret, tmp_path):
         stored = [json.loads(body) for (body,) in connection.execute("SELECT body FROM agentnb_entries")]
     written = [value for entry in stored for part in entry["p"] for value in part[2][1]]
     assert written == [{"$": "masked"}, {"password": {"$": "masked"}}, {"$": "masked"}]
-    with closing(nb.open(tmp_path / "runs.db", "r")) as again:
-        assert dict(again.board) == {"password": MASK, "inner": {"password": MASK}}
+    with closing(nb.open(tmp_path / "runs.db", "r")) as reopened:
+        assert dict(reopened.board) == {"password": MASK, "inner": {"password": MASK}}

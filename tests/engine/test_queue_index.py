@@ -103,10 +103,10 @@ def test_changing_a_queue_in_place_equals_changing_a_list_in_place(branches, pla
         wanders.back(back).run()
         assert dict(wanders.board) == end
         session.close()
-        again = reopen_run(log, log.run("r"), get_state(session).run.plan)
-        assert queues(again) == queues(session)
-        again.goto(at)
-        assert again.frontier == frontier
+        reopened = reopen_run(log, log.run("r"), get_state(session).run.plan)
+        assert queues(reopened) == queues(session)
+        reopened.goto(at)
+        assert reopened.frontier == frontier
 
 
 @pytest.mark.parametrize("waits", [(0, 0, 0), (3, 0, 1), (0, 2, 0)])

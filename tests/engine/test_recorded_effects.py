@@ -38,9 +38,9 @@ def taped(run, *effects, level="values", changes=(), **inputs):
     """Return a run of other effects that is answered by what the first step of a run is known to have done."""
     if run.frontier() and not run.position:
         go_on(run)
-    again = calling(*effects, **inputs)
-    again.recorded = StepRecording(Record(run).read_step(1), "n0", level, changes)
-    return again, again.recorded
+    second = calling(*effects, **inputs)
+    second.recorded = StepRecording(Record(run).read_step(1), "n0", level, changes)
+    return second, second.recorded
 
 
 def list_divergences(recording):
@@ -49,10 +49,10 @@ def list_divergences(recording):
 
 def test_calls_are_answered_from_their_rows_and_none_is_sent():
     run = calling(("tool", "one", {"a": 1}, lambda a: {"n": [a]}), ("tool", "two", {}, lambda: 2))
-    again, recording = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
-    assert (go_on(again), data(again)) == (DONE, {"found": [{"n": [1]}, 2]})
+    replayed, recording = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
+    assert (go_on(replayed), data(replayed)) == (DONE, {"found": [{"n": [1]}, 2]})
     assert (recording.divergences, recording.missing()) == ([], [])
-    assert [row._replace(seconds=0.0) for row in again.history.calls] == [
+    assert [row._replace(seconds=0.0) for row in replayed.history.calls] == [
         row._replace(seconds=0.0) for row in run.history.calls
     ]
 
@@ -62,9 +62,9 @@ def test_a_failed_call_fails_after_all_its_attempts_with_the_same_message():
         raise KeyError("gone")
 
     run = calling(("tool", "one", {}, gone))
-    again, recording = taped(run, ("tool", "one", {}, never))
-    assert (go_on(again), data(again)) == (DONE, {"found": ["KeyError 'gone'"]})
-    assert [(row.attempt, row.error) for row in again.history.calls] == [
+    replayed, recording = taped(run, ("tool", "one", {}, never))
+    assert (go_on(replayed), data(replayed)) == (DONE, {"found": ["KeyError 'gone'"]})
+    assert [(row.attempt, row.error) for row in replayed.history.calls] == [
         (1, "KeyError: 'gone'"),
         (2, "KeyError: 'gone'"),
     ]
@@ -74,21 +74,21 @@ def test_a_failed_call_fails_after_all_its_attempts_with_the_same_message():
 def test_a_final_failure_is_final_in_a_replay():
     run = calling(("tool", "one", {}, never))
     assert go_on(run) == FAILED
-    again, _ = taped(run, ("tool", "one", {}, lambda: "it went out"))
-    assert (go_on(again), again.history.errors[1].message) == (FAILED, "nothing goes out")
+    replayed, _ = taped(run, ("tool", "one", {}, lambda: "it went out"))
+    assert (go_on(replayed), replayed.history.errors[1].message) == (FAILED, "nothing goes out")
 
 
 def test_different_arguments_are_reported_and_still_answered():
     run = calling(("tool", "one", {"a": {"b": 1}}, lambda a: 5))
-    again, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
-    assert (go_on(again), data(again)) == (DONE, {"found": [5]})
+    replayed, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
+    assert (go_on(replayed), data(replayed)) == (DONE, {"found": [5]})
     assert list_divergences(recording) == [("call", "one.a.b", 1, 2, False)]
 
 
 def test_at_the_level_path_arguments_are_not_compared():
     run = calling(("tool", "one", {"a": 1}, lambda a: 5))
-    again, recording = taped(run, ("tool", "one", {"a": 2}, never), level="path")
-    assert (go_on(again), list_divergences(recording)) == (DONE, [])
+    replayed, recording = taped(run, ("tool", "one", {"a": 2}, never), level="path")
+    assert (go_on(replayed), list_divergences(recording)) == (DONE, [])
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_at_the_level_path_arguments_are_not_compared():
     ],
 )
 def test_a_different_call_is_not_answered(effect, recorded, replayed):
-    again, recording = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
-    assert (go_on(again), again.position) == (EXHAUSTED, 0)
+    tape_run, recording = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
+    assert (go_on(tape_run), tape_run.position) == (EXHAUSTED, 0)
     assert list_divergences(recording) == [("call", effect[1], recorded, replayed, True)]
 
 
 def test_a_call_beyond_the_record_is_not_made():
     run = calling(("tool", "one", {}, lambda: 5))
-    again, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
-    assert (go_on(again), again.position) == (EXHAUSTED, 0)
+    replayed, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
+    assert (go_on(replayed), replayed.position) == (EXHAUSTED, 0)
     (row,) = recording.divergences
     assert "calls llm 'more', and the record has no further call; nothing was sent" in str(row)
 
@@ -119,17 +119,17 @@ def test_a_node_cannot_catch_that_a_call_is_unknown():
 
 def test_recorded_calls_that_are_not_repeated_are_missing():
     run = calling(("tool", "one", {}, lambda: 5), ("tool", "two", {}, lambda: 6))
-    again, recording = taped(run, ("tool", "one", {}, never))
-    go_on(again)
+    replayed, recording = taped(run, ("tool", "one", {}, never))
+    go_on(replayed)
     assert [(row.path, row.recorded, row.ends) for row in recording.missing()] == [("two", "tool 'two'", False)]
 
 
 def test_arguments_given_by_a_person_are_not_a_difference():
     run = calling(("tool", "one", {"a": "edited"}, lambda a: 5))
-    again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
-    assert (go_on(again), list_divergences(recording)) == (DONE, [])
-    again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "else"}])
-    go_on(again)
+    replayed, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
+    assert (go_on(replayed), list_divergences(recording)) == (DONE, [])
+    replayed, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "else"}])
+    go_on(replayed)
     assert list_divergences(recording) == [("call", "one.a", "edited", "own", False)]
 
 
@@ -137,9 +137,9 @@ def test_a_call_that_cannot_be_sent_fails_the_node_before_any_row():
     endless = []
     endless.append(endless)
     run = calling(("tool", "one", {"a": endless}, never))
-    again, recording = taped(run, ("tool", "one", {"a": endless}, never))
-    assert (go_on(again), recording.divergences) == (FAILED, [])
-    assert isinstance(again.history.errors[1].error, BoardError)
+    replayed, recording = taped(run, ("tool", "one", {"a": endless}, never))
+    assert (go_on(replayed), recording.divergences) == (FAILED, [])
+    assert isinstance(replayed.history.errors[1].error, BoardError)
 
 
 def test_in_place_changes_by_a_callable_are_repeated():
@@ -153,10 +153,10 @@ def test_in_place_changes_by_a_callable_are_repeated():
 
     run = run_of(node, inputs={"log": ["old"]})
     go_on(run)
-    again = run_of(node, inputs={"log": ["old"]})
-    again.recorded = recording = StepRecording(Record(run).read_step(1), "n0", "values")
-    go_on(again)
-    assert data(again) == data(run) == {"log": ["old", "touched"], "sees": "touched"}
+    second = run_of(node, inputs={"log": ["old"]})
+    second.recorded = recording = StepRecording(Record(run).read_step(1), "n0", "values")
+    go_on(second)
+    assert data(second) == data(run) == {"log": ["old", "touched"], "sees": "touched"}
     assert (recording.compares_reads, recording.divergences) == (False, [])
 
 
@@ -168,16 +168,16 @@ def test_events_have_the_recorded_number_id_and_time():
     run = run_of(emits, emits)
     run.clock = TickingClock()
     go_on(run)
-    again = run_of(emits, emits)
-    again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")
-    again.stop_at, again.next_due = 1, 1
-    go_on(again)
-    first, then = run.history.events[0], again.history.events[0]
+    second = run_of(emits, emits)
+    second.recorded = StepRecording(Record(run).read_step(1), "n0", "values")
+    second.stop_at, second.next_due = 1, 1
+    go_on(second)
+    first, then = run.history.events[0], second.history.events[0]
     assert (then.seq, then.id, then.time) == (first.seq, first.id, first.time)
-    again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")  # of an event that is there already
-    again.stop_at, again.next_due = 2, 2
-    go_on(again)
-    assert [(event.seq, event.id) for event in again.history.events] == [(1, "evt_001"), (2, "evt_002")]
+    second.recorded = StepRecording(Record(run).read_step(1), "n0", "values")  # of an event that is there already
+    second.stop_at, second.next_due = 2, 2
+    go_on(second)
+    assert [(event.seq, event.id) for event in second.history.events] == [(1, "evt_001"), (2, "evt_002")]
 
 
 def test_new_events_are_not_compared_and_no_record_is_lost():
@@ -192,11 +192,11 @@ def test_new_events_are_not_compared_and_no_record_is_lost():
 
 def test_interventions_during_a_step_are_repeated_at_the_same_point():
     run = calling(("tool", "one", {}, lambda: 1), ("tool", "two", {}, lambda: 2))
-    again, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
+    replayed, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
-    work = next(iter(again.live_activations.values())).work
+    work = next(iter(replayed.live_activations.values())).work
     recording.during = [(calls, 0, lambda: done.append((work.call_count, len(work.calls)))) for calls in (1, 2, 2, 3)]
-    go_on(again)
+    go_on(replayed)
     assert (done, len(recording.during)) == ([(1, 0), (2, 1), (2, 1)], 1)
 
 

@@ -105,10 +105,10 @@ def test_a_run_continues_from_json_in_another_process(name):
 def test_a_restored_run_can_go_back(name):
     run = begun(name)
     boards = stepped(run)
-    again = restore_run(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
+    restored = restore_run(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
     for k in reversed(range(run.position + 1)):
-        time_travel.goto(again, k)
-        assert board(again) == boards[k]
+        time_travel.goto(restored, k)
+        assert board(restored) == boards[k]
 
 
 # -- what is special in each ------------------------------------------------------------------------------------------

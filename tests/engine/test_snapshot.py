@@ -39,5 +39,5 @@ def test_a_node_that_never_ran_may_be_removed():
     fewer = {name: node for name, node in recipe.nodes.items() if name != "fix"}
     edges = tuple(edge for edge in recipe.edges if "fix" not in (edge.source, edge.target))
     plan = Plan(Recipe("fewer", "graph", fewer, edges, recipe.entry, regions=recipe.regions), KINDS, None)
-    again = restore_run(plan, json.loads(json.dumps(dump(run))))
-    assert go(again, 1).position == 3
+    restored = restore_run(plan, json.loads(json.dumps(dump(run))))
+    assert go(restored, 1).position == 3

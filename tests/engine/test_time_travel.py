@@ -108,10 +108,10 @@ def test_an_abandoned_branch_can_be_visited_again():
     goto(run, 2)
     open_tip(run)
     one(run)
-    again = reopen_branch(run, *run.abandoned_branches[0])
-    assert (again.position, data(again), data(run)) == (6, seen[6], seen[3])
-    one(again)
-    assert again.position == 7
+    reopened = reopen_branch(run, *run.abandoned_branches[0])
+    assert (reopened.position, data(reopened), data(run)) == (6, seen[6], seen[3])
+    one(reopened)
+    assert reopened.position == 7
 
 
 def test_a_fork_at_the_position_copies_the_current_state():

@@ -116,9 +116,9 @@ def test_sent_spans_can_be_opened(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "spans.json"
     path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": rows}]}]}))
-    again = nb.open(path)
+    reopened = nb.open(path)
     phases = session.trace.frames.steps.phase
-    assert (again.trace.frames.steps.phase == "run").sum() == phases.isin(["run", "again"]).sum()
+    assert (reopened.trace.frames.steps.phase == "run").sum() == phases.isin(["run", "again"]).sum()
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -56,16 +56,16 @@ def test_a_log_truncated_after_any_entry_reaches_the_same_end(whole):
     log, tools, session = whole
     for size in range(1, log.last("run") + 1):
         others = Counted()
-        again = recipe.again(others, cut(log, size), rounds=ROUNDS)
-        answered = {(call.activation, call.call, call.step) for call in again._parts.run.history.calls}
+        reopened = recipe.again(others, cut(log, size), rounds=ROUNDS)
+        answered = {(call.activation, call.call, call.step) for call in reopened._parts.run.history.calls}
         known = len(answered) + (
-            sum(map(len, again._parts.run.recorded._attempts.values())) if again._parts.run.recorded else 0
+            sum(map(len, reopened._parts.run.recorded._attempts.values())) if reopened._parts.run.recorded else 0
         )
-        while again.status != "finished":
-            again.step()
-        assert recipe.here(again) == recipe.here(session), size
-        assert recipe.events(again) == recipe.events(session), size
-        assert dated(again) == dated(session), size
+        while reopened.status != "finished":
+            reopened.step()
+        assert recipe.here(reopened) == recipe.here(session), size
+        assert recipe.events(reopened) == recipe.events(session), size
+        assert dated(reopened) == dated(session), size
         assert others.made <= tools.made, size  # with the same arguments: what was drawn before is drawn once more
         assert others.made.total() == tools.made.total() - known, size
 
@@ -83,11 +83,11 @@ def test_a_pending_call_answered_by_a_person_is_not_sent(whole):
     log, _, session = whole
     for size in range(1, log.last("run") + 1):
         tools = Counted()
-        again = recipe.again(tools, cut(log, size), rounds=ROUNDS)
-        for pending_call in again.pending:
+        reopened = recipe.again(tools, cut(log, size), rounds=ROUNDS)
+        for pending_call in reopened.pending:
             call = f"{pending_call.arguments['who']}/{pending_call.name}/{pending_call.arguments['n']}"
-            again.change(pending_call.id, answer=recipe.answer_of(call))
-            again.step()
+            reopened.change(pending_call.id, answer=recipe.answer_of(call))
+            reopened.step()
             assert not [call_made for call_made in tools.made if call_made.startswith(f"{call} ")]
-            again.run()
-            assert recipe.here(again) == recipe.here(session), size
+            reopened.run()
+            assert recipe.here(reopened) == recipe.here(session), size

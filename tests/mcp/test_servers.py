@@ -75,9 +75,9 @@ def test_agentnb_mcp_continues_a_run_with_its_recipe_and_prints_nothing_into_the
             assert (await ask_server(client, "run_until"))["status"] == "finished"
 
     asyncio.run(main())
-    again = nb.open(tmp_path / "runs.db", "first")
-    assert again.board["total"] == 50
-    assert list(again.trace.frames.interventions["actor"]) == ["claude"]
+    reopened = nb.open(tmp_path / "runs.db", "first")
+    assert reopened.board["total"] == 50
+    assert list(reopened.trace.frames.interventions["actor"]) == ["claude"]
 
 
 def test_changes_need_a_recipe(capsys):

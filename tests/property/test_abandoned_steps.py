@@ -113,6 +113,6 @@ def test_a_step_repeats_its_random_numbers_after_a_crash(name, does, share):
     session._parts.persistence.record_new_run(log, "step")
     expected, plan = describe_session(to_its_end(session)), session._parts.run.plan
     shorter = cut(log, "r", 1 + share * log.last("r") // 100)
-    again = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
-    assert describe_session(again) == expected
-    assert again.replay().ok
+    reopened = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
+    assert describe_session(reopened) == expected
+    assert reopened.replay().ok

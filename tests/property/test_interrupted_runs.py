@@ -29,8 +29,8 @@ def test_a_generated_run_continues_from_any_entry(what, share):
     expected = facts(finished(session))
     at = 1 + share * (log.last(session.run_id) - 1) // 100
     shorter = cut(log, session.run_id, at)
-    again = reopen_run(shorter, shorter.run(session.run_id), session._parts.run.plan)
-    assert facts(finished(again)) == expected
+    reopened = reopen_run(shorter, shorter.run(session.run_id), session._parts.run.plan)
+    assert facts(finished(reopened)) == expected
 
 
 @pytest.fixture(scope="module")

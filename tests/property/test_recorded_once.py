@@ -243,9 +243,9 @@ def reopened(session: Session, world: World, log: Any) -> Session:
     """Return a session of the same run, as another process opens it."""
     session.close()
     recipe = session.recipe
-    again = open_stored(log, session.run_id, recipe=recipe, llm=world.model, tools=world.tools(recipe))
-    world.clock = again._parts.run.clock
-    return again
+    reopened = open_stored(log, session.run_id, recipe=recipe, llm=world.model, tools=world.tools(recipe))
+    world.clock = reopened._parts.run.clock
+    return reopened
 
 
 def without_times(value: Any) -> Any:

@@ -62,10 +62,10 @@ def test_a_run_of_any_sample_replays(name, clock, seed, rate, budget, kept):
         assert report.ok, report
         if kept:
             session.close()
-            again = nb.open(path, recipe=nb.samples(name))
-            report = again.replay()
+            reopened = nb.open(path, recipe=nb.samples(name))
+            report = reopened.replay()
             assert report.ok, report
-            again.close()
+            reopened.close()
 
 
 @settings(max_examples=15)  # each is three goals

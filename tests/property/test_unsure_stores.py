@@ -53,5 +53,5 @@ def test_a_run_is_stored_completely_by_an_unreliable_store(name, moods):
             finished(session)
             session.save()
     assert [entry.seq for entry in log.entries("r")] == [*range(1, log.last("r") + 1)]
-    again = reopen_run(log, log.run("r"), session._parts.run.plan)
-    assert (facts(again), len(requests)) == uncut(name)
+    reopened = reopen_run(log, log.run("r"), session._parts.run.plan)
+    assert (facts(reopened), len(requests)) == uncut(name)

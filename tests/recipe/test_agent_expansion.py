@@ -144,11 +144,11 @@ def test_a_stored_run_with_an_agent_inside_is_opened_and_continues(tmp_path: Pat
     session = nb.Session(recipe, {"question": "go"}, tools={"helper": agent}, store=tmp_path / "runs.db")
     session.step(4)
     session.close()
-    again = nb.open(tmp_path / "runs.db", recipe=recipe, tools={"helper": agent})
-    assert again.current == "help/parse"
-    again.run()
-    assert (again.status, again.board["length"]) == ("finished", len(again.board["answer"]))
-    assert again.replay().ok
+    reopened = nb.open(tmp_path / "runs.db", recipe=recipe, tools={"helper": agent})
+    assert reopened.current == "help/parse"
+    reopened.run()
+    assert (reopened.status, reopened.board["length"]) == ("finished", len(reopened.board["answer"]))
+    assert reopened.replay().ok
 
 
 def test_a_fork_may_have_another_agent_inside() -> None:

@@ -154,8 +154,8 @@ def test_breakpoints_searches_and_exports_work_on_it(kept, tmp_path):
     assert session.board["n"] > 5
     assert session.who_wrote("n") == session.position
     session.trace.to_json(tmp_path / "run.json")
-    again = nb.open(tmp_path / "run.json")
-    assert again.trace.state_at(3) == session.trace.state_at(3)
+    reopened = nb.open(tmp_path / "run.json")
+    assert reopened.trace.state_at(3) == session.trace.state_at(3)
     with pytest.raises(ExecutionError, match="L450"):
         session.edit({"n": 1})
 

@@ -34,24 +34,24 @@ def made(tmp_path):
 
 def test_a_trace_opens_and_goes_everywhere(made):
     session, path = made
-    again = nb.open(path)
-    assert (again.status, again.position, again.current) == ("finished", session.position, None)
+    reopened = nb.open(path)
+    assert (reopened.status, reopened.position, reopened.current) == ("finished", session.position, None)
     for step in range(session.position, -1, -1):
-        again.goto(step)
+        reopened.goto(step)
         session.goto(step)
-        assert again.board["n"] == session.board["n"]
-        assert again.current == session.current
-    assert again.status == "ready"
-    assert again.step().outputs == {"n": 1}
-    again.run(until="n == 2")
-    assert (again.position, again.status) == (2, "paused")
-    again.breakpoints.add(node="end")
-    again.run()
-    assert again.current == "end"
-    again.run_back(until="n == 1")
-    assert again.position == 1
-    assert again.who_wrote("n") == 1
-    assert again.recipe.draw().dot == session.recipe.draw().dot
+        assert reopened.board["n"] == session.board["n"]
+        assert reopened.current == session.current
+    assert reopened.status == "ready"
+    assert reopened.step().outputs == {"n": 1}
+    reopened.run(until="n == 2")
+    assert (reopened.position, reopened.status) == (2, "paused")
+    reopened.breakpoints.add(node="end")
+    reopened.run()
+    assert reopened.current == "end"
+    reopened.run_back(until="n == 1")
+    assert reopened.position == 1
+    assert reopened.who_wrote("n") == 1
+    assert reopened.recipe.draw().dot == session.recipe.draw().dot
 
 
 @pytest.mark.parametrize("name", ["approval", *(["cafe"] if "cafe" in NAMES else [])])
@@ -62,18 +62,18 @@ def test_pending_questions_are_part_of_a_trace(name, tmp_path):
     assert len(question) == 1
     path = tmp_path / "run.json"
     session.trace.to_json(path)
-    again = nb.open(path)
-    again.goto(0)
-    again.goto(session.position)
-    assert again.status == "waiting"
-    assert [(row.kind, row.node, row.name, dict(row.arguments)) for row in again.pending] == question
-    for copy in (again.trace, nb.SimulationTrace.read(path)):
+    reopened = nb.open(path)
+    reopened.goto(0)
+    reopened.goto(session.position)
+    assert reopened.status == "waiting"
+    assert [(row.kind, row.node, row.name, dict(row.arguments)) for row in reopened.pending] == question
+    for copy in (reopened.trace, nb.SimulationTrace.read(path)):
         copy.to_json(tmp_path / "copy.json")
         assert [row.arguments for row in nb.open(tmp_path / "copy.json").pending] == [question[0][3]]
     if session.position:
-        assert again.goto(session.position - 1).pending == ()
+        assert reopened.goto(session.position - 1).pending == ()
     with pytest.raises(ExecutionError, match="L450"):
-        again.answer("yes")
+        reopened.answer("yes")
 
 
 def test_a_trace_of_a_run_that_has_not_started_is_ready(tmp_path):
@@ -95,8 +95,13 @@ def test_a_damaged_question_is_reported(tmp_path):
 
 
 def test_it_is_read_only_and_reports_it(made):
-    again = nb.open(made[1])
-    for action in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):
+    reopened = nb.open(made[1])
+    for action in (
+        lambda: reopened.edit({"n": 1}),
+        reopened.retry,
+        reopened.skip,
+        lambda: reopened.goto(0).set_next("end"),
+    ):
         with pytest.raises(ExecutionError, match="L450"):
             action()
     assert "hunter2" not in made[1].read_text()
@@ -108,10 +113,10 @@ def test_a_recorded_run_reports_which_answers_were_simulated(tmp_path, llm, simu
     session = nb.Session(nb.samples("rag"), llm=llm, store=store)
     session.run()
     session.trace.to_json(tmp_path / "run.json")
-    for again in (nb.open(tmp_path / "run.json"), nb.open(store)):
-        assert again.simulated == session.simulated == simulated
-        assert again.trace.metadata["simulated"] == list(simulated)
-        assert ("simulated model" in repr(nb.Debugger(again))) == bool(simulated)
+    for reopened in (nb.open(tmp_path / "run.json"), nb.open(store)):
+        assert reopened.simulated == session.simulated == simulated
+        assert reopened.trace.metadata["simulated"] == list(simulated)
+        assert ("simulated model" in repr(nb.Debugger(reopened))) == bool(simulated)
 
 
 def test_it_knows_the_fingerprint_of_its_recipe(made):
@@ -134,11 +139,11 @@ def test_a_trace_without_its_recipe_is_drawn_from_its_rows(made):
     for name in ("recipe", "given", "seed", "crc"):
         document.pop(name)
     path.write_text(json.dumps(document))
-    again = nb.open(path)
-    assert list(again.recipe.nodes) == list(session.recipe.nodes)
-    assert again.goto(1).board["n"] == 1
-    assert again.trace.fingerprint is not None
-    assert "add" in again.draw().svg
+    reopened = nb.open(path)
+    assert list(reopened.recipe.nodes) == list(session.recipe.nodes)
+    assert reopened.goto(1).board["n"] == 1
+    assert reopened.trace.fingerprint is not None
+    assert "add" in reopened.draw().svg
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,11 +154,11 @@ def test_every_sample_survives_a_round_trip(name, tmp_path):
         session.run(max_steps=20)
     path = tmp_path / "run.json"
     session.trace.to_json(path)
-    again = nb.open(path)
-    assert len(again.trace) == len(session.trace)
-    assert again.recipe.draw().mermaid == session.recipe.draw().mermaid
+    reopened = nb.open(path)
+    assert len(reopened.trace) == len(session.trace)
+    assert reopened.recipe.draw().mermaid == session.recipe.draw().mermaid
     assert session.recipe.file is None or str(PurePath(session.recipe.file).parent) not in path.read_text()
-    assert again.goto(0).current == session.goto(0).current
+    assert reopened.goto(0).current == session.goto(0).current
 
 
 def test_a_format_may_be_named_and_an_unknown_one_is_reported(made, tmp_path):
@@ -195,11 +200,11 @@ def test_a_damaged_recipe_in_a_trace_is_reported_or_shown(tmp_path_factory, data
     file = tmp_path_factory.mktemp("trace") / "run.json"
     file.write_text(json.dumps(document))
     try:
-        again = nb.open(file)
-        again.goto(0)
-        again.run()
-        again.draw()
-        again.recipe.check()
+        reopened = nb.open(file)
+        reopened.goto(0)
+        reopened.run()
+        reopened.draw()
+        reopened.recipe.check()
     except AgentNbError:
         return
-    assert len(again.trace) == len(parse_trace_text(json.dumps(document)))
+    assert len(reopened.trace) == len(parse_trace_text(json.dumps(document)))

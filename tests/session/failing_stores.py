@@ -151,8 +151,8 @@ def is_kept(session: Any) -> None:
     """Check that the store holds what the session knows: nothing less, and nothing twice."""
     log, run_id = session._parts.state.log, session.run_id
     # `open` would have the session keep what it has not
-    again = reopen_run(log, log.run(run_id), session._parts.run.plan)
-    assert get_trace_document(again) == get_trace_document(session)
-    assert (again.position, dict(again.board)) == (session.position, dict(session.board))
+    reopened = reopen_run(log, log.run(run_id), session._parts.run.plan)
+    assert get_trace_document(reopened) == get_trace_document(session)
+    assert (reopened.position, dict(reopened.board)) == (session.position, dict(session.board))
     numbers = [entry.seq for entry in log.entries(run_id)]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -386,9 +386,9 @@ def test_a_stop_iteration_in_a_node_ends_a_background_run(threaded):
         run.start()
         await run.wait()
         assert run.status == "finished"
-        again = session(built_graph, {"word": "rain"})
-        again.start()
-        await again.wait()
-        assert (again.status, "StopIteration" in again.error.what) == ("failed", True)
+        second = session(built_graph, {"word": "rain"})
+        second.start()
+        await second.wait()
+        assert (second.status, "StopIteration" in second.error.what) == ("failed", True)
 
     live(main)

@@ -88,8 +88,8 @@ def test_a_due_batch_is_saved_during_a_step():
     tools.during["tell 4"] = wait
     session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run", durability={"steps": 1000, "ms": 1})
     session.run()
-    again = reopen_run(results[0], results[0].run("run"), session._parts.run.plan)
-    assert again.position == 11
+    reopened = reopen_run(results[0], results[0].run("run"), session._parts.run.plan)
+    assert reopened.position == 11
 
 
 def test_a_batch_is_saved_when_the_run_ends_or_is_closed(place):
@@ -168,8 +168,8 @@ def test_a_run_that_went_back_and_forward_again_is_stored_where_it_continued():
     tools.during["ask 1"] = lambda: copies.append(copied(log))
     session.run()
     (copied_log,) = copies  # as a kill in the middle of this run would have left it
-    again = reopen_run(copied_log, copied_log.run("run"), session._parts.run.plan)
-    assert (again.position, len(again._parts.run.abandoned_branches)) == (3, 1)
+    reopened = reopen_run(copied_log, copied_log.run("run"), session._parts.run.plan)
+    assert (reopened.position, len(reopened._parts.run.abandoned_branches)) == (3, 1)
 
 
 def copied(log):

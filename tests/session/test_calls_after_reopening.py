@@ -72,40 +72,40 @@ def test_a_breakpoint_after_a_call_stops_at_a_recorded_answer(tmp_path):
     session.breakpoints.add(call="use", side="after")
     session.step()
     session.close()
-    again = nb.open(tmp_path / "runs.db", "r", recipe=recipe, tools=tools)
-    again.breakpoints.add(call="use", side="after")
-    again.step()
-    (pending,) = again.pending
-    assert (again.status, pending.answer) == ("in_flight", {"a": 1})
-    again.change(pending.id, answer={"a": 5})
-    again.step()
-    assert (again.board["a"], called) == (5, [1])
-    again.close()
+    reopened = nb.open(tmp_path / "runs.db", "r", recipe=recipe, tools=tools)
+    reopened.breakpoints.add(call="use", side="after")
+    reopened.step()
+    (pending,) = reopened.pending
+    assert (reopened.status, pending.answer) == ("in_flight", {"a": 1})
+    reopened.change(pending.id, answer={"a": 5})
+    reopened.step()
+    assert (reopened.board["a"], called) == (5, [1])
+    reopened.close()
 
 
 def test_edited_arguments_are_sent_after_a_kill():
-    again = held().change(arguments={"y": 7}).reopen()
-    again.session.step()
-    assert dict(again.session.pending[0].arguments) == {"y": 7}
-    again.session.step()
-    assert (again.called, again.session.board["a"]) == ([7], 70)
-    assert again.session.trace.frames.calls["arguments"].tolist() == [{"y": 7}]
-    assert again.session.replay().ok
+    reopened = held().change(arguments={"y": 7}).reopen()
+    reopened.session.step()
+    assert dict(reopened.session.pending[0].arguments) == {"y": 7}
+    reopened.session.step()
+    assert (reopened.called, reopened.session.board["a"]) == ([7], 70)
+    assert reopened.session.trace.frames.calls["arguments"].tolist() == [{"y": 7}]
+    assert reopened.session.replay().ok
 
 
 def test_edited_arguments_are_sent_without_the_breakpoint_too():
-    again = held().change(arguments={"y": 7}).reopen()
-    again.session.breakpoints.clear()
-    again.session.run()
-    assert (again.called, again.session.board["a"]) == ([7], 70)
+    reopened = held().change(arguments={"y": 7}).reopen()
+    reopened.session.breakpoints.clear()
+    reopened.session.run()
+    assert (reopened.called, reopened.session.board["a"]) == ([7], 70)
 
 
 def test_the_last_of_several_edits_counts():
     reopenable = held().change(arguments={"y": 7}).change(arguments={"y": 8})
-    again = reopenable.reopen().reopen()
-    again.session.step()
-    again.change(arguments={"y": 1}).session.step()  # what the node itself has passed
-    assert again.called == [1]
+    reopened = reopenable.reopen().reopen()
+    reopened.session.step()
+    reopened.change(arguments={"y": 1}).session.step()  # what the node itself has passed
+    assert reopened.called == [1]
     other = reopenable.reopen()
     other.session.run()
     other.session.run()
@@ -113,11 +113,11 @@ def test_the_last_of_several_edits_counts():
 
 
 def test_an_answer_that_replaces_a_call_survives_a_kill():
-    again = held().change(answer={"a": 7}).reopen()
-    again.session.run()
-    assert (again.session.status, again.session.pending[0].kind) == ("in_flight", "call")
-    again.session.run()
-    assert (again.called, again.session.board["a"]) == ([], 7)
+    reopened = held().change(answer={"a": 7}).reopen()
+    reopened.session.run()
+    assert (reopened.session.status, reopened.session.pending[0].kind) == ("in_flight", "call")
+    reopened.session.run()
+    assert (reopened.called, reopened.session.board["a"]) == ([], 7)
     other = held().change(answer={"a": 7}).reopen()
     other.session.breakpoints.clear()
     other.session.run()
@@ -128,27 +128,27 @@ def test_an_answer_that_replaces_a_call_survives_a_kill():
 def test_an_unanswered_edited_call_is_pending_once_with_its_edited_arguments(breaks):
     reopenable = held().change(arguments={"y": 7})
     reopenable.session.step()
-    again = reopenable.reopen(reopenable.left[-1])
-    assert dict(again.session.pending[0].arguments) == {"y": 7}
+    reopened = reopenable.reopen(reopenable.left[-1])
+    assert dict(reopened.session.pending[0].arguments) == {"y": 7}
     if not breaks:
-        again.session.breakpoints.clear()
-    again.session.step()
-    assert (again.session.status, dict(again.session.pending[0].arguments)) == ("in_flight", {"y": 7})
-    again.session.step()
-    assert (again.called, again.session.board["a"]) == ([7], 70)
+        reopened.session.breakpoints.clear()
+    reopened.session.step()
+    assert (reopened.session.status, dict(reopened.session.pending[0].arguments)) == ("in_flight", {"y": 7})
+    reopened.session.step()
+    assert (reopened.called, reopened.session.board["a"]) == ([7], 70)
 
 
 @pytest.mark.parametrize("breaks", [True, False])
 def test_a_changed_answer_of_a_call_is_stored_after_a_kill(breaks):
-    again = held("after").change(answer={"a": 7}).reopen()
+    reopened = held("after").change(answer={"a": 7}).reopen()
     if not breaks:
-        again.session.breakpoints.clear()
-    again.session.step()
+        reopened.session.breakpoints.clear()
+    reopened.session.step()
     if breaks:
-        assert again.session.pending[0].answer == {"a": 7}
-        again.session.step()
-    assert (again.called, again.session.board["a"]) == ([], 7)
-    assert again.session.trace.frames.calls["result"].tolist() == [{"a": 7}]
+        assert reopened.session.pending[0].answer == {"a": 7}
+        reopened.session.step()
+    assert (reopened.called, reopened.session.board["a"]) == ([], 7)
+    assert reopened.session.trace.frames.calls["result"].tolist() == [{"a": 7}]
 
 
 def two_calls(log=None):
@@ -190,19 +190,19 @@ def first_changed():
 def test_a_changed_call_that_was_answered_is_not_repeated():
     session, called, log = first_changed()
     session.step()  # it is answered, and the second call waits
-    again, called_again, _ = two_calls(killed(log))
-    again.breakpoints.clear()
-    again.step()
-    assert (called, called_again, again.board["a"]) == ([7], [70], 700)
+    reopened, called_again, _ = two_calls(killed(log))
+    reopened.breakpoints.clear()
+    reopened.step()
+    assert (called, called_again, reopened.board["a"]) == ([7], [70], 700)
 
 
 def test_an_answered_call_is_not_repeated_in_a_copy_of_a_reopened_run():
     session, _, log = two_calls()
     session.step()
     session.step()  # the first call is answered, and the second one waits
-    again, _, _ = two_calls(killed(log))
+    reopened, _, _ = two_calls(killed(log))
     copied = MemoryLog()
-    again.save(copied)
+    reopened.save(copied)
     in_copy, called, _ = two_calls(copied)
     in_copy.breakpoints.clear()
     in_copy.step()
@@ -246,9 +246,9 @@ def test_a_change_does_not_outlive_its_step():
     for end in range(entries + 1, len(list(log.entries("run"))) + 1):  # a kill at each moment after the call
         part = MemoryLog()
         part.create(log.run("run")._replace(status="running"), list(log.entries("run"))[:end])
-        again = open_stored(part, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
-        if again.position == 1:
-            again.retry()
+        reopened = open_stored(part, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
+        if reopened.position == 1:
+            reopened.retry()
     assert set(called) == {1}
 
 
@@ -274,12 +274,12 @@ def test_calls_after_an_event_are_repeated_if_the_step_emits_another_one(type, p
     session, called, log = emitting("note", {"n": 1})
     session.step()
     session.step()  # the first call is answered, the second one waits
-    again, called_again, _ = emitting(type, payload, killed(log))
-    again.breakpoints.clear()
-    again.run()
-    assert (called, called_again, again.board["a"]) == ([1], repeated, [1, 2])
-    assert [(event.type, repr(event.payload), event.step) for event in again.events] == [(type, repr(payload), 1)]
-    assert again.replay().ok
+    reopened, called_again, _ = emitting(type, payload, killed(log))
+    reopened.breakpoints.clear()
+    reopened.run()
+    assert (called, called_again, reopened.board["a"]) == ([1], repeated, [1, 2])
+    assert [(event.type, repr(event.payload), event.step) for event in reopened.events] == [(type, repr(payload), 1)]
+    assert reopened.replay().ok
 
 
 def approving(log=None):
@@ -294,10 +294,10 @@ def test_changed_arguments_of_an_approval_are_approved_after_a_kill():
     session, log = approving()
     session.run()
     session.change(session.pending[0].id, arguments={"amount": 3})
-    again, _ = approving(killed(log))
-    assert dict(again.pending[0].arguments) == {"amount": 3}
-    again.approve()
-    assert (again.board["paid"], again.trace.frames.calls["arguments"].tolist()) == (3, [{"amount": 5}])
+    reopened, _ = approving(killed(log))
+    assert dict(reopened.pending[0].arguments) == {"amount": 3}
+    reopened.approve()
+    assert (reopened.board["paid"], reopened.trace.frames.calls["arguments"].tolist()) == (3, [{"amount": 5}])
 
 
 def test_an_edit_with_a_secret_waits_for_a_person():
@@ -307,13 +307,13 @@ def test_an_edit_with_a_secret_waits_for_a_person():
     reopenable.session.step()
     hide("sk-anothers")
     reopenable.change(arguments={"y": 7, "key": "sk-anothers"})
-    again = reopenable.reopen()
-    again.session.breakpoints.clear()
-    again.session.answer("sk-their-own", "api_key")
-    again.session.step()
-    assert (again.session.status, again.called) == ("in_flight", [])  # the changed key is not known any more
-    again.change(arguments={"y": 7, "key": "sk-anothers"}).session.step()
-    assert again.called == [(7, "sk-anothers")]
+    reopened = reopenable.reopen()
+    reopened.session.breakpoints.clear()
+    reopened.session.answer("sk-their-own", "api_key")
+    reopened.session.step()
+    assert (reopened.session.status, reopened.called) == ("in_flight", [])  # the changed key is not known any more
+    reopened.change(arguments={"y": 7, "key": "sk-anothers"}).session.step()
+    assert reopened.called == [(7, "sk-anothers")]
 
 
 def test_a_change_survives_a_killed_process(tmp_path):
@@ -327,9 +327,9 @@ def test_a_change_survives_a_killed_process(tmp_path):
         os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     called = []
-    again = nb.open(path, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
-    again.step()
-    assert dict(again.pending[0].arguments) == {"y": 7}
-    again.step()
-    assert (called, again.board["a"]) == ([7], 7)
-    again.close()
+    reopened = nb.open(path, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
+    reopened.step()
+    assert dict(reopened.pending[0].arguments) == {"y": 7}
+    reopened.step()
+    assert (called, reopened.board["a"]) == ([7], 7)
+    reopened.close()

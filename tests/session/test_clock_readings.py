@@ -49,8 +49,8 @@ def test_a_replay_reads_the_times_of_the_run(team):
 
 def test_a_run_that_was_stored_replays_in_another_process(team, tmp_path):
     team.session.close()
-    again = ag.Runtime.load(str(tmp_path / "runs.db"), behaviors=team.behaviors, replay_strict=True)
-    assert again.replay().ok
+    reopened = ag.Runtime.load(str(tmp_path / "runs.db"), behaviors=team.behaviors, replay_strict=True)
+    assert reopened.replay().ok
 
 
 def test_an_interrupted_step_keeps_its_times():

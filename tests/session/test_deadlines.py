@@ -98,9 +98,9 @@ def test_a_reopened_question_has_the_remaining_time(tmp_path):
     assert run.status == "waiting"
     run.close()
     time.sleep(0.2)
-    again = nb.open(tmp_path / "runs.db", recipe=load(asking(0.2)))
-    again.run()
-    assert path(again) == ["ask error", "late"]
+    reopened = nb.open(tmp_path / "runs.db", recipe=load(asking(0.2)))
+    reopened.run()
+    assert path(reopened) == ["ask error", "late"]
 
 
 def test_going_back_and_forward_asks_again_with_the_full_time():

@@ -250,10 +250,10 @@ def test_the_samples_run():
         run = Session(samples(name), answers=answers)
         run.run()
         assert run.status == "finished", name
-        again = Session(samples(name), answers=answers)
-        while again.step() is not None:
+        second = Session(samples(name), answers=answers)
+        while second.step() is not None:
             pass
-        assert (path(again), dict(again.board)) == (path(run), dict(run.board))
+        assert (path(second), dict(second.board)) == (path(run), dict(run.board))
 
 
 def test_a_recipe_can_be_run_by_many_sessions():

@@ -412,8 +412,8 @@ def test_a_value_without_a_codec_is_reported_and_stored_once_there_is_one(way, d
     codec.register(Thing, lambda thing: thing.n, Thing)
     assert session.step().node_id == "last"
     session.close()
-    again = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
-    assert (again.position, again.status, again.board["thing"].n) == (3, "finished", 7)
+    reopened = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
+    assert (reopened.position, reopened.status, reopened.board["thing"].n) == (3, "finished", 7)
 
 
 def test_a_run_is_closed_if_only_its_status_is_not_stored(tmp_path):

@@ -62,9 +62,9 @@ def test_a_fork_with_other_tools_runs_them_from_there_on():
     fork = run.fork(at=1, tools={"look": lambda word: "two"})
     fork.run()
     assert (run.board["look"], fork.board["look"]) == ("one", "two")
-    again = fork.fork(at=1)
-    again.run()
-    assert again.board["look"] == "two"
+    second_fork = fork.fork(at=1)
+    second_fork.run()
+    assert second_fork.board["look"] == "two"
 
 
 def test_a_fork_with_another_model():

@@ -55,6 +55,6 @@ def test_a_fork_or_a_reopened_run_does_not_repeat_a_warning(tmp_path):
     assert len(warned(session.run)) == 1
     assert warned(session.fork(at=1).run) == []
     session.close()
-    again = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
-    assert warned(again.back) == []
+    reopened = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
+    assert warned(reopened.back) == []
     assert warned(appending().fork(at=0, edit={"items": [1]}).run) != []

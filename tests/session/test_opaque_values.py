@@ -49,8 +49,8 @@ def goes_on(session):
     assert session.status == "finished"
     session.close()
     is_kept(session)
-    again = nb.open(session._parts.state.log, "run", recipe=session.recipe)
-    assert (again.position, dict(again.board)) == (session.position, dict(session.board))
+    reopened = nb.open(session._parts.state.log, "run", recipe=session.recipe)
+    assert (reopened.position, dict(reopened.board)) == (session.position, dict(session.board))
 
 
 @WAYS
@@ -137,8 +137,8 @@ def test_a_failed_step_is_stored_without_values_that_have_no_codec(tmp_path):
     session.run()
     assert session.status == "failed"
     session.close()
-    again = nb.open(tmp_path / "runs.db", "run", recipe=recipe)
-    assert (again.status, again.position, str(again.error)) == ("failed", session.position, str(session.error))
+    reopened = nb.open(tmp_path / "runs.db", "run", recipe=recipe)
+    assert (reopened.status, reopened.position, str(reopened.error)) == ("failed", session.position, str(session.error))
 
 
 def test_edits_and_inputs_without_a_codec_are_named(tmp_path):

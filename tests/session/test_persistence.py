@@ -58,15 +58,15 @@ def test_a_masked_value_is_supplied_by_its_path():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0, "password": "p-12345"}, store=log, run_id="r")
     session.close()
-    again = nb.open(log, recipe=session.recipe)
-    assert again._parts.persistence.list_masked() == ["password"]
+    reopened = nb.open(log, recipe=session.recipe)
+    assert reopened._parts.persistence.list_masked() == ["password"]
     with pytest.raises(nb.ExecutionError, match=r"X141[\s\S]*did you mean 'password'"):
-        again._parts.persistence.fill({"pasword": "p-12345"})
-    again.answer("p-12345")
-    assert again._parts.persistence.list_masked() == []
-    assert again.inputs["password"] == again.board["password"] == "p-12345"
+        reopened._parts.persistence.fill({"pasword": "p-12345"})
+    reopened.answer("p-12345")
+    assert reopened._parts.persistence.list_masked() == []
+    assert reopened.inputs["password"] == reopened.board["password"] == "p-12345"
     with pytest.raises(nb.ExecutionError, match="X115"):
-        again.answer("more")
+        reopened.answer("more")
 
 
 def test_an_abandoned_branch_is_stored_from_its_first_step():
@@ -80,8 +80,8 @@ def test_an_abandoned_branch_is_stored_from_its_first_step():
     left.step()
     assert [row.parent for row in log.runs()] == ["r", None]
     left.close()
-    again = nb.open(log, left.run_id, recipe=session.recipe)
-    assert again.trace.to_frame().equals(left.trace.to_frame())
+    reopened = nb.open(log, left.run_id, recipe=session.recipe)
+    assert reopened.trace.to_frame().equals(left.trace.to_frame())
 
 
 def test_a_running_session_is_not_closed_so_that_no_step_is_lost():
@@ -108,13 +108,15 @@ def test_a_copy_of_an_unstored_session_is_inside_its_step_too(name, tmp_path):
         run.step()
     run.save(tmp_path / "copy.db")
     log = open_log(tmp_path / "copy.db")
-    again = reopen_run(log, log.run(), run._parts.run.plan)
-    assert (again.status, again.position) == ("waiting", run.position)
-    waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (again, run)]
+    reopened = reopen_run(log, log.run(), run._parts.run.plan)
+    assert (reopened.status, reopened.position) == ("waiting", run.position)
+    waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (reopened, run)]
     assert waits[0] == waits[1]
-    for each in (again, run):
+    for each in (reopened, run):
         each.answer("yes")
-    calls = [[(call.result, call.step) for call in each._parts.run.history.calls] for each in (again, run)]
+    calls = [[(call.result, call.step) for call in each._parts.run.history.calls] for each in (reopened, run)]
     assert calls[0] == calls[1]
-    assert again._parts.run.history.calls[0].seconds == run._parts.run.history.calls[0].seconds  # it was not made again
-    assert facts(paused_calls.ended(again)) == facts(paused_calls.ended(run))
+    assert (
+        reopened._parts.run.history.calls[0].seconds == run._parts.run.history.calls[0].seconds
+    )  # it was not made again
+    assert facts(paused_calls.ended(reopened)) == facts(paused_calls.ended(run))

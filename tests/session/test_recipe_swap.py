@@ -192,10 +192,10 @@ def test_a_fork_may_restore_a_removed_node():
     run.step()
     less = run.fork(recipe=line("a", "b"))
     less.run()
-    again = less.fork(1, recipe=line("a", "b", "c"))
-    again.run()
-    assert (path(less), path(again)) == (["a", "b"], ["a", "b", "c"])
-    assert [step.node_id for step in again.trace.steps] == ["a", "b", "c"]
+    second_fork = less.fork(1, recipe=line("a", "b", "c"))
+    second_fork.run()
+    assert (path(less), path(second_fork)) == (["a", "b"], ["a", "b", "c"])
+    assert [step.node_id for step in second_fork.trace.steps] == ["a", "b", "c"]
 
 
 def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_the_recipe_of_each_step():
@@ -223,5 +223,5 @@ def test_a_fork_with_another_recipe_is_stored_and_reopened(tmp_path):
     known, shown = fork.run_id, (path(fork), dict(fork.board))
     fork.close()
     run.close()
-    again = nb.open(tmp_path / "runs.db", known, recipe=load(built_graph))
-    assert (path(again), dict(again.board)) == shown
+    reopened = nb.open(tmp_path / "runs.db", known, recipe=load(built_graph))
+    assert (path(reopened), dict(reopened.board)) == shown

@@ -46,13 +46,13 @@ def test_a_run_continues_where_it_stopped(where):
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
     session.step(3)
     session.close()
-    again = nb.open(where, "r1", recipe=recipe)
-    assert (again.run_id, again.name, again.position, again.board["n"]) == ("r1", "first", 3, 4)
-    again.run()
+    reopened = nb.open(where, "r1", recipe=recipe)
+    assert (reopened.run_id, reopened.name, reopened.position, reopened.board["n"]) == ("r1", "first", 3, 4)
+    reopened.run()
     fresh = nb.Session(recipe, {"n": 1})
     fresh.run()
-    assert dict(again.board) == dict(fresh.board)
-    assert [step.node_id for step in again.trace.steps] == [step.node_id for step in fresh.trace.steps]
+    assert dict(reopened.board) == dict(fresh.board)
+    assert [step.node_id for step in reopened.trace.steps] == [step.node_id for step in fresh.trace.steps]
 
 
 def test_without_the_recipe_a_run_is_read_only(where):
@@ -102,9 +102,9 @@ def test_a_stored_fork_shares_its_beginning_and_continues_independently(where):
     for each in (session, fork, of_fork):
         each.close()
     for run_id, board, trace in zip(ids, boards, traces, strict=True):
-        again = nb.open(where, run_id, recipe=recipe)
-        assert dict(again.board) == board
-        assert again.trace.to_frame().equals(trace)
+        reopened = nb.open(where, run_id, recipe=recipe)
+        assert dict(reopened.board) == board
+        assert reopened.trace.to_frame().equals(trace)
     assert entry_counts[0] < 6
     assert entry_counts[1] < 5
 
@@ -115,11 +115,11 @@ def test_going_back_is_stored_too(where):
     session.step(4)
     session.back(2)
     session.close()
-    again = nb.open(where, "r1", recipe=recipe)
-    assert (again.position, len(again.trace)) == (2, 4)
-    again.step()
-    assert again.position == 3
-    assert len(again.forks) == 1
+    reopened = nb.open(where, "r1", recipe=recipe)
+    assert (reopened.position, len(reopened.trace)) == (2, 4)
+    reopened.step()
+    assert reopened.position == 3
+    assert len(reopened.forks) == 1
 
 
 def test_random_numbers_ids_clock_budget_breakpoints_and_watches_are_restored(where):
@@ -133,16 +133,16 @@ def test_random_numbers_ids_clock_budget_breakpoints_and_watches_are_restored(wh
     session.breakpoints.add("add", when="n > 4", on_hit=2)
     session.watch("n * 2")
     session.close()
-    again = nb.open(where, "r1", recipe=recipe)
-    assert again._parts.run.random.random() == session._parts.run.random.random()
-    assert again._parts.run.ids("call") == session._parts.run.ids("call")
-    assert again._parts.run.clock.now() == clock.now()
-    (row,) = again.breakpoints
+    reopened = nb.open(where, "r1", recipe=recipe)
+    assert reopened._parts.run.random.random() == session._parts.run.random.random()
+    assert reopened._parts.run.ids("call") == session._parts.run.ids("call")
+    assert reopened._parts.run.clock.now() == clock.now()
+    (row,) = reopened.breakpoints
     assert (row.node, row.text, row.on_hit) == ("add", "n > 4", 2)
-    assert list(again.watches) == ["n * 2"]
-    again.breakpoints.clear()
-    again.run()
-    assert (again.status, again.position) == ("exhausted", 5)
+    assert list(reopened.watches) == ["n * 2"]
+    reopened.breakpoints.clear()
+    reopened.run()
+    assert (reopened.status, reopened.position) == ("exhausted", 5)
 
 
 def test_a_question_that_was_asked_still_waits(where, monkeypatch):
@@ -152,12 +152,12 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     assert session.status == "waiting"
     (question,) = session.pending
     session._parts.state.journal.release()
-    again = nb.open(where, "r1", recipe=recipe)
-    assert again.status == "waiting"
-    assert (again.pending[0].node, again.pending[0].arguments) == (question.node, question.arguments)
-    again.answer("yes")
-    again.run()
-    assert again.status == "finished"
+    reopened = nb.open(where, "r1", recipe=recipe)
+    assert reopened.status == "waiting"
+    assert (reopened.pending[0].node, reopened.pending[0].arguments) == (question.node, question.arguments)
+    reopened.answer("yes")
+    reopened.run()
+    assert reopened.status == "finished"
 
 
 def test_an_answered_tool_is_not_called_again(where):
@@ -175,9 +175,9 @@ def test_an_answered_tool_is_not_called_again(where):
         session.run()
     assert (session.position, len(calls)) == (1, 2)
     session.close()
-    again = nb.open(where, "r1", recipe=recipe, tools={"first": cut, "second": lambda x: {"z": x}})
-    again.run()
-    assert (again.status, again.board["z"], len(calls)) == ("finished", 2, 2)
+    reopened = nb.open(where, "r1", recipe=recipe, tools={"first": cut, "second": lambda x: {"z": x}})
+    reopened.run()
+    assert (reopened.status, reopened.board["z"], len(calls)) == ("finished", 2, 2)
 
 
 def test_masked_values_are_requested(where):
@@ -191,17 +191,17 @@ def test_masked_values_are_requested(where):
         + session._parts.state.log.run("r1").head
     )
     assert "sk-1234567890" not in bodies
-    again = nb.open(where, "r1", recipe=recipe)
-    assert again.board["api_key"] is MASK
-    assert again.status == "waiting"
-    assert again.error.code == "X142"
-    assert again.step() is None
-    assert [one.node for one in again.pending] == ["api_key"]
-    again.answer("sk-1234567890", "api_key")
-    assert again.status == "ready"
-    again.run()
-    assert again.board["size"] == 13
-    again.close()
+    reopened = nb.open(where, "r1", recipe=recipe)
+    assert reopened.board["api_key"] is MASK
+    assert reopened.status == "waiting"
+    assert reopened.error.code == "X142"
+    assert reopened.step() is None
+    assert [one.node for one in reopened.pending] == ["api_key"]
+    reopened.answer("sk-1234567890", "api_key")
+    assert reopened.status == "ready"
+    reopened.run()
+    assert reopened.board["size"] == 13
+    reopened.close()
     recording = nb.open(where, "r1", recipe=recipe, secrets={"api_key": "sk-1234567890"})
     assert recording.goto(0).board["api_key"] == "sk-1234567890"
     with pytest.raises(nb.ExecutionError, match="X141"):
@@ -213,11 +213,11 @@ def test_an_edited_recipe_is_reported_and_continues_if_compatible(where):
     session.step(3)
     session.close()
     with pytest.warns(UserWarning, match=r"edge 'add' -> 'add' \(conditional when n < 8\) is gone"):
-        again = nb.open(where, "r1", recipe=looping(6))
-    assert any("n < 6" in change for change in again._parts.persistence.changes)
-    again.run()
-    assert again.board["n"] == 6
-    again.close()
+        reopened = nb.open(where, "r1", recipe=looping(6))
+    assert any("n < 6" in change for change in reopened._parts.persistence.changes)
+    reopened.run()
+    assert reopened.board["n"] == 6
+    reopened.close()
     graph = nx.DiGraph(name="other", entry="sub")
     graph.add_node("sub", function=lambda n: {"n": n - 1}, inputs={"n": "n"})
     with warnings.catch_warnings():
@@ -237,10 +237,10 @@ def test_a_copy_is_a_separate_file(tmp_path):
     session.step(1)
     assert nb.open(tmp_path / "copy.db").position == 2
     session.save(tmp_path / "copy.db")
-    again = nb.open(tmp_path / "copy.db", recipe=recipe)
-    assert again.position == 3
-    again.run()
-    assert again.status == "finished"
+    reopened = nb.open(tmp_path / "copy.db", recipe=recipe)
+    assert reopened.position == 3
+    reopened.run()
+    assert reopened.status == "finished"
 
 
 def test_batches_are_stored_when_the_run_stops(where):
@@ -275,8 +275,8 @@ def test_the_tree_shows_stored_and_open_runs(where):
         "first", "second from step 2", "third from step 2"]  # fmt: skip
     for each in (session, fork, third):
         each.close()
-    again = nb.open(where, ids[0], recipe=recipe)
-    lines = again.tree().splitlines()
+    reopened = nb.open(where, ids[0], recipe=recipe)
+    lines = reopened.tree().splitlines()
     assert [line.split(":")[0] for line in lines] == ["first", "  second from step 2", "    third from step 2"]
     assert [line.endswith("<- here") for line in lines] == [False, True, False]
 
@@ -294,11 +294,11 @@ def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
         session.goto(k)
         session.save(tmp_path / "runs.db")
         log = open_log(tmp_path / "runs.db")
-        again = reopen_run(log, log.run("r"), session._parts.run.plan)
-        assert describe_session(again) == describe_session(session)
-        again.goto(tip)
-        assert facts(again) == {**expected, "status": again.status}
-        again.close()
+        reopened = reopen_run(log, log.run("r"), session._parts.run.plan)
+        assert describe_session(reopened) == describe_session(session)
+        reopened.goto(tip)
+        assert facts(reopened) == {**expected, "status": reopened.status}
+        reopened.close()
 
 
 @pytest.mark.parametrize("name", SHAPES)

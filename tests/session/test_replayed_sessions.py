@@ -235,9 +235,9 @@ def test_a_fork_with_other_tools_and_another_model_replays():
     assert (run.board["loud"], fork.board["loud"]) == ("MOCKED OUTPUT FROM SAY", "hey!")
     finds_nothing(run, guard)
     finds_nothing(fork, guard)
-    again = fork.fork(at=4, tools={"louder": lambda say: {"loud": "?"}})
-    again.run()
-    finds_nothing(again, guard)
+    second_fork = fork.fork(at=4, tools={"louder": lambda say: {"loud": "?"}})
+    second_fork.run()
+    finds_nothing(second_fork, guard)
 
 
 def test_concurrent_branches_replay():
@@ -318,16 +318,16 @@ def test_masked_values_are_reported_and_not_a_divergence(tmp_path):
     run.run()
     finds_nothing(run)
     run.close()
-    again = nb.open(tmp_path / "runs.db", recipe=load(secretive()))
-    again.goto(2)
-    report = again.replay(strict="reads")
+    reopened = nb.open(tmp_path / "runs.db", recipe=load(secretive()))
+    reopened.goto(2)
+    report = reopened.replay(strict="reads")
     assert (report.ok, [row.path for row in report.unsure]) == (True, ["size"])  # what the tool was sent is as masked
-    again.goto(4)
-    report = again.replay(strict="reads")
+    reopened.goto(4)
+    report = reopened.replay(strict="reads")
     assert [(row.step, row.what, row.path) for row in report.divergences] == [(3, "masked", "size")]
     assert "the next node depends on 'size'" in repr(report)
-    again._parts.persistence.fill({"api_key": "sk-123456789"})
-    finds_nothing(again)
+    reopened._parts.persistence.fill({"api_key": "sk-123456789"})
+    finds_nothing(reopened)
 
 
 def test_values_that_follow_from_a_masked_answer_are_not_compared(tmp_path):
@@ -356,9 +356,9 @@ def test_failures_with_an_answer_take_the_same_route_after_reopening(tmp_path):
     run = session(built_graph, {"n": 1}, store=tmp_path / "runs.db")
     run.run()
     run.close()
-    again = nb.open(tmp_path / "runs.db", recipe=load(built_graph))
-    assert again.board["rescued"]
-    finds_nothing(again)
+    reopened = nb.open(tmp_path / "runs.db", recipe=load(built_graph))
+    assert reopened.board["rescued"]
+    finds_nothing(reopened)
 
 
 def test_a_run_without_its_recipe_cannot_be_replayed(tmp_path):

@@ -154,9 +154,9 @@ def test_a_breakpoint_with_a_function_is_not_stored_but_the_others_are():
     session.watch(lambda board: board["n"])
     session.watch("n + 1")
     session.close()
-    again = nb.open(log, recipe=session.recipe)
-    assert [row.node for row in again.breakpoints] == ["done"]
-    assert list(again.watches) == ["n + 1"]
+    reopened = nb.open(log, recipe=session.recipe)
+    assert [row.node for row in reopened.breakpoints] == ["done"]
+    assert list(reopened.watches) == ["n + 1"]
 
 
 # What a run of two prompts had written before its calls told who had answered; as it stood in the file.

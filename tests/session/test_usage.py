@@ -375,11 +375,11 @@ def test_a_reopened_run_has_its_previous_usage(tmp_path):
     run.run()
     used = dict(run.status.used)
     run.close()
-    again = open_stored(tmp_path / "runs.db", recipe=load(line(6)), llm=Model())
-    assert (again.status, again.status.limit, dict(again.status.used)) == ("exhausted", "max_cost_usd", used)
-    assert dict(again.status.left) == {"max_cost_usd": Decimal(0)}
-    again.set_budget(max_cost_usd=1.25).run()
-    assert (again.position, again.status) == (5, "exhausted")
+    reopened = open_stored(tmp_path / "runs.db", recipe=load(line(6)), llm=Model())
+    assert (reopened.status, reopened.status.limit, dict(reopened.status.used)) == ("exhausted", "max_cost_usd", used)
+    assert dict(reopened.status.left) == {"max_cost_usd": Decimal(0)}
+    reopened.set_budget(max_cost_usd=1.25).run()
+    assert (reopened.position, reopened.status) == (5, "exhausted")
 
 
 def test_an_abandoned_step_is_abandoned_after_reopening(tmp_path):
@@ -387,8 +387,12 @@ def test_an_abandoned_step_is_abandoned_after_reopening(tmp_path):
     run = Session(sampling(), llm=model, budget={"max_llm_calls": 2}, store=tmp_path / "runs.db")
     run.run()
     run.close()
-    again = open_stored(tmp_path / "runs.db", recipe=sampling(), llm=model)
-    assert (again.status, again.status.limit, again.status.used["max_tokens"]) == ("exhausted", "max_llm_calls", 300)
-    assert (again.step(), model.asked) == (None, 2)
-    again.set_budget(max_llm_calls=5).run()
-    assert (model.asked, again.status.limit, again.status.used["max_llm_calls"]) == (5, "max_llm_calls", 5)
+    reopened = open_stored(tmp_path / "runs.db", recipe=sampling(), llm=model)
+    assert (reopened.status, reopened.status.limit, reopened.status.used["max_tokens"]) == (
+        "exhausted",
+        "max_llm_calls",
+        300,
+    )
+    assert (reopened.step(), model.asked) == (None, 2)
+    reopened.set_budget(max_llm_calls=5).run()
+    assert (model.asked, reopened.status.limit, reopened.status.used["max_llm_calls"]) == (5, "max_llm_calls", 5)

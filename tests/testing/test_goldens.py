@@ -154,8 +154,8 @@ def test_a_changed_setting_of_a_call_is_a_difference(tmp_path, old, new, path, t
 
 def test_volatile_values_are_declared(tmp_path):
     path = record_golden(session(), tmp_path / "one.jsonl", redact=["calls.search.result.id", "id"])
-    again = record_golden(session(), tmp_path / "two.jsonl", redact=["calls.search.result.id", "id"])
-    assert path.read_text() == again.read_text()
+    second = record_golden(session(), tmp_path / "two.jsonl", redact=["calls.search.result.id", "id"])
+    assert path.read_text() == second.read_text()
     assert replay_golden(graph(), path).ok
     plain = record_golden(session(), tmp_path / "three.jsonl")
     assert plain.read_text() != record_golden(session(), tmp_path / "four.jsonl").read_text()
@@ -269,9 +269,9 @@ def test_the_file_is_readable_lines_without_times_and_paths(golden):
     assert lines[3]["writes"] == [["grade", "set", "good"]]
     assert lines[2]["calls"][0]["result"]["found"] == "WHERE?"
     assert str(ROOT) not in golden.read_text()
-    again = nb.open(golden)
-    assert (again.status, again.board["grade"]) == ("finished", "good")
-    assert again.back().current == "good"
+    loaded = nb.open(golden)
+    assert (loaded.status, loaded.board["grade"]) == ("finished", "good")
+    assert loaded.back().current == "good"
 
 
 def test_the_file_contains_no_secrets(tmp_path):
@@ -289,9 +289,9 @@ def test_every_sample_can_be_a_golden(name, tmp_path):
         path = record_golden(run, tmp_path / "run.jsonl") if run.position else None
         if path is None:
             return
-        again = nb.open(path)
+        reopened = nb.open(path)
         for step in range(run.position + 1):
-            assert again.trace.state_at(step) == run.trace.state_at(step)
+            assert reopened.trace.state_at(step) == run.trace.state_at(step)
         assert replay_golden(nb.samples(name), path, holds=("route", "values", "reads", "calls")).ok
 
 
@@ -301,9 +301,9 @@ def test_a_run_with_interventions_and_forks_is_recorded_as_one(tmp_path):
     fork = run.fork(at=1, edit={"found": ""})
     fork.run()
     path = record_golden(fork, tmp_path / "fork.jsonl")
-    again = nb.open(path)
-    assert [step.node_id for step in again.trace.steps] == ["ask", "grade", "poor"]
-    assert again.trace.state_at(1) == fork.trace.state_at(1)
+    reopened = nb.open(path)
+    assert [step.node_id for step in reopened.trace.steps] == ["ask", "grade", "poor"]
+    assert reopened.trace.state_at(1) == fork.trace.state_at(1)
     assert replay_golden(graph(), path).differences == ()
 
 

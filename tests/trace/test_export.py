@@ -22,27 +22,27 @@ def secret_free(state):
 @given(st.integers(0, 10_000))
 def test_a_loaded_trace_gives_the_same_results(seed):
     trace = SimulationTrace.of(odyssey(seed), run_id="r", outcome=lambda: {"status": "paused"})
-    again = parse_trace_text(to_json_text(trace))
-    assert len(again) == len(trace)
-    assert again.outcome == trace.outcome
-    assert again.trace_id == trace.trace_id
+    loaded = parse_trace_text(to_json_text(trace))
+    assert len(loaded) == len(trace)
+    assert loaded.outcome == trace.outcome
+    assert loaded.trace_id == trace.trace_id
     for step in range(len(trace) + 1):
-        assert secret_free(again.state_at(step)) == secret_free(trace.state_at(step))
-        assert list(again.state_at(step)) == list(trace.state_at(step))
+        assert secret_free(loaded.state_at(step)) == secret_free(trace.state_at(step))
+        assert list(loaded.state_at(step)) == list(trace.state_at(step))
     for name, frame in trace.frames.items():
-        pd.testing.assert_frame_equal(again.frames[name].astype(object), frame.astype(object))
-    pd.testing.assert_frame_equal(again.wide(["n", "m"]).astype(object), trace.wide(["n", "m"]).astype(object))
-    assert repr(again) == repr(trace)
-    assert repr(again.steps) == repr(trace.steps)
-    assert to_json_text(again) == to_json_text(trace)
+        pd.testing.assert_frame_equal(loaded.frames[name].astype(object), frame.astype(object))
+    pd.testing.assert_frame_equal(loaded.wide(["n", "m"]).astype(object), trace.wide(["n", "m"]).astype(object))
+    assert repr(loaded) == repr(trace)
+    assert repr(loaded.steps) == repr(trace.steps)
+    assert to_json_text(loaded) == to_json_text(trace)
 
 
 def test_a_file_is_written_and_read(tmp_path):
     trace = SimulationTrace.of(go(started(), 30), metadata={"recipe_kind": "Recipe"}, score=lambda: 0.5)
     file = tmp_path / "trace.json"
     assert trace.to_json(file) is None
-    again = SimulationTrace.read(str(file))
-    assert (again.agent_id, again.metadata, again.score) == ("counter", {"recipe_kind": "Recipe"}, 0.5)
+    loaded = SimulationTrace.read(str(file))
+    assert (loaded.agent_id, loaded.metadata, loaded.score) == ("counter", {"recipe_kind": "Recipe"}, 0.5)
     assert trace.to_json() == file.read_text()
     assert "s3cret" not in file.read_text()
 
@@ -54,9 +54,9 @@ def test_a_value_without_a_codec_is_stored_as_text():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = started(odd=Odd())
-    again = parse_trace_text(to_json_text(SimulationTrace.of(run)))
-    assert isinstance(again.state_at(0)["odd"], Record)
-    assert "opaque" in repr(again.state_at(0)["odd"])
+    loaded = parse_trace_text(to_json_text(SimulationTrace.of(run)))
+    assert isinstance(loaded.state_at(0)["odd"], Record)
+    assert "opaque" in repr(loaded.state_at(0)["odd"])
 
 
 @pytest.mark.parametrize(

@@ -193,11 +193,11 @@ def test_changes_to_cells_do_not_affect_the_next_access():
     table.loc[:, "step"] = 0
     writes = trace.frames.writes
     writes.loc[:, "step"] = 77
-    again = trace.to_frame()
-    assert again.step.tolist() == list(range(1, 11))
-    assert again.seconds[0] != 99.0
-    assert again.error[0] is pd.NA
-    assert again.outputs[0] == first
+    second = trace.to_frame()
+    assert second.step.tolist() == list(range(1, 11))
+    assert second.seconds[0] != 99.0
+    assert second.error[0] is pd.NA
+    assert second.outputs[0] == first
     assert 77 not in trace.frames.writes.step.tolist()
     assert (table.outputs[0], inside.outputs[0]) == ({"mine": 1}, "mine")
 
@@ -252,9 +252,9 @@ def test_calls_and_events_are_rows():
     assert frames.events.step[0] is frames.events.cause[0] is pd.NA
     assert frames.events.payload.tolist() == [{"token": "********"}, None]
     assert frames.events.time[0] == moment
-    again = parse_trace_text(to_json_text(SimulationTrace.of(run))).frames
-    pd.testing.assert_frame_equal(again.calls, frames.calls)
-    pd.testing.assert_frame_equal(again.events, frames.events)
+    loaded = parse_trace_text(to_json_text(SimulationTrace.of(run))).frames
+    pd.testing.assert_frame_equal(loaded.calls, frames.calls)
+    pd.testing.assert_frame_equal(loaded.events, frames.events)
 
 
 def test_the_old_value_of_a_write_is_masked_too(none_hidden):
@@ -272,6 +272,6 @@ def test_tables_without_rows_are_independent_and_have_the_dtypes_of_those_with_r
     one, other = (SimulationTrace.of(go(started(), 3)).frames[name] for _ in range(2))
     one["extra"] = "x"
     del one["step"]
-    again = SimulationTrace.of(go(started(), 3)).frames[name]
-    assert (len(other), len(again), list(again)) == (0, 0, list(other))
-    assert list(again.dtypes) == list(other.dtypes)
+    second = SimulationTrace.of(go(started(), 3)).frames[name]
+    assert (len(other), len(second), list(second)) == (0, 0, list(other))
+    assert list(second.dtypes) == list(other.dtypes)

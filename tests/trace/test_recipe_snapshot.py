@@ -16,16 +16,16 @@ from tests.samples.installed import NAMES
 def test_every_sample_survives_json_with_the_same_drawing(name):
     recipe = nb.samples(name)
     document = json.loads(json.dumps(to_snapshot(recipe)))
-    again = rebuild_recipe(document)
-    assert again.draw().dot == recipe.draw().dot
-    assert (again.name, again.dialect, again.entry, again.outputs) == (
+    restored = rebuild_recipe(document)
+    assert restored.draw().dot == recipe.draw().dot
+    assert (restored.name, restored.dialect, restored.entry, restored.outputs) == (
         recipe.name,
         recipe.dialect,
         recipe.entry,
         recipe.outputs,
     )
     assert document["text"] == recipe.text
-    Plan(again, make_readable_kinds(again), World())
+    Plan(restored, make_readable_kinds(restored), World())
     assert describe_changes(document, recipe) == []
 
 

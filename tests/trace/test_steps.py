@@ -67,8 +67,8 @@ def test_step_types_are_lower_case_words():
 
 
 def test_ids_of_steps_are_the_same_in_every_process(trace):
-    again = SimulationTrace.of(go(started(), 2), run_id="r1")
-    assert trace.steps[0].step_id == again.steps[0].step_id
+    second = SimulationTrace.of(go(started(), 2), run_id="r1")
+    assert trace.steps[0].step_id == second.steps[0].step_id
     assert len({step.step_id for step in trace.steps}) == 22
     assert str(trace.steps[0].step_id) == "0e10f5a5" or trace.steps[0].step_id.version == 5
 

@@ -88,8 +88,8 @@ def test_the_next_node_is_marked():
     session.step(2)
     assert describe(session, "ask")["now"] == "waits for a person"
     assert describe(session, "tell")["now"] == ""
-    again = ticket_recipe.session("hello")
-    assert describe(again, "classify")["now"] == "is next"
+    second = ticket_recipe.session("hello")
+    assert describe(second, "classify")["now"] == "is next"
     held = nb.Session(nb.samples("rag"))
     held.step_into()
     assert describe(held, "find")["now"].startswith("is at work, held before")

@@ -30,11 +30,11 @@ def finished(**options):
 def forks():
     """A run with a fork, and a fork of that one which begins with an edit."""
     session = finished()
-    again = session.fork(at=2, name="again")
-    again.step()
-    deeper = again.fork(at=1, name="deeper", edit={"topic": "bug"})
+    second_fork = session.fork(at=2, name="again")
+    second_fork.step()
+    deeper = second_fork.fork(at=1, name="deeper", edit={"topic": "bug"})
     deeper.step(2)
-    return {"triage": session, "again": again, "deeper": deeper}
+    return {"triage": session, "again": second_fork, "deeper": deeper}
 
 
 @pytest.fixture(scope="module")

@@ -269,8 +269,8 @@ def test_an_unanswered_call_of_another_process_is_reported():
     session.step(2)
     at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
     cut(log, session.run_id, at, cuts)
-    for again in (nb.open(cuts), reopen_run(cuts, cuts.run(), session._parts.run.plan)):
-        state = make_state(again)
+    for reopened in (nb.open(cuts), reopen_run(cuts, cuts.run(), session._parts.run.plan)):
+        state = make_state(reopened)
         (pending,) = state["pending"]
         assert pending["kind"] == "call"
         assert state["sentence"].endswith("'may it' of 'again' went out, and its answer never came.")

@@ -165,8 +165,8 @@ def test_an_event_is_saved_before_a_listener_receives_it(research, tmp_path):
     team.graph.add_listener(refuses)
     with pytest.raises(ValueError, match="not this one"):
         team.session.emit("note", {})
-    again = ag.Runtime.load(tmp_path / "log.db", run_id=team.run_id, behaviors=research)
-    assert [event.type for event in again.graph.events] == ["note"]
+    reopened = ag.Runtime.load(tmp_path / "log.db", run_id=team.run_id, behaviors=research)
+    assert [event.type for event in reopened.graph.events] == ["note"]
 
 
 def test_an_action_by_the_outer_graph_belongs_to_the_step():

@@ -171,12 +171,12 @@ def test_a_stored_run_waits_for_the_same_approval(waits, tmp_path):
     loaded.session.approve("approval_001", by="ann")
     loaded.run_until_idle()
     loaded.session.close()
-    again = nb.open(path, recipe=shop().session.recipe)
-    assert [one.id for one in again.pending] == ["patch_001"]
-    assert again.board["order#2.data.copies"] == 9
-    again.deny("patch_001")
-    assert again.pending == ()
-    assert again.replay().ok
+    reopened = nb.open(path, recipe=shop().session.recipe)
+    assert [one.id for one in reopened.pending] == ["patch_001"]
+    assert reopened.board["order#2.data.copies"] == 9
+    reopened.deny("patch_001")
+    assert reopened.pending == ()
+    assert reopened.replay().ok
 
 
 class Fine(BaseModel):

@@ -42,10 +42,10 @@ def test_a_tool_result_is_cached_only_on_request(words, deterministic, calls):
     words = dict(words)
     if words.pop("cache", False):
         words = {"tool_cache": ToolCache.from_events(known), "replay_tool_cache": True, **words}
-    again = Runtime(graph(), behaviors=behaviors, **{**options, **words})
-    again.run_goal("go")
-    assert (len(called), types(again)[-1], again.errors) == (calls, "thought", [])
-    hit = next(event.payload["cache_hit"] for event in again.graph.events if event.type == "tool.responded")
+    second = Runtime(graph(), behaviors=behaviors, **{**options, **words})
+    second.run_goal("go")
+    assert (len(called), types(second)[-1], second.errors) == (calls, "thought", [])
+    hit = next(event.payload["cache_hit"] for event in second.graph.events if event.type == "tool.responded")
     assert hit == (calls == 1)
 
 
@@ -54,19 +54,19 @@ def test_a_cached_model_answer_is_reused():
     known = events_of(behaviors, options)
     left = len(options["llm_provider"].answers)
     cache = LLMCache.from_events(known)
-    again = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
-    again.run_goal("go")
+    second = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
+    second.run_goal("go")
     assert len(options["llm_provider"].answers) == left
-    hits = [event.payload["cache_hit"] for event in again.graph.events if event.type == "llm.responded"]
+    hits = [event.payload["cache_hit"] for event in second.graph.events if event.type == "llm.responded"]
     assert hits == [True, True]
-    assert again.status().budget.cost_used_usd == "0"
+    assert second.status().budget.cost_used_usd == "0"
 
 
 def test_a_different_prompt_is_not_answered_from_the_cache():
     behaviors, options, _ = looking(deterministic=True)
     cache = LLMCache.from_events(events_of(behaviors, options))
-    again = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
-    again.run_goal("something else")
+    second = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
+    second.run_goal("something else")
     assert options["llm_provider"].answers == []
 
 

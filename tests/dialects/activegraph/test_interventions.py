@@ -133,11 +133,11 @@ def test_the_answer_to_an_edited_request_is_cached_under_that_request_alone(held
     call = held.session.pending[0]
     held.session.change(call.id, arguments={**call.arguments, "messages": [{"role": "user", "content": "CHANGED"}]})
     held.session.run()
-    again = held.fork(held.graph.events[0].id, replay_llm_cache=True)
-    again.session.goto(0)
-    again.run_until_idle()
-    assert [event.payload["cache_hit"] for event in requests(again)] == [False]
-    assert again.graph.objects("text")[0].data == {"text": "as it was"}
+    second_fork = held.fork(held.graph.events[0].id, replay_llm_cache=True)
+    second_fork.session.goto(0)
+    second_fork.run_until_idle()
+    assert [event.payload["cache_hit"] for event in requests(second_fork)] == [False]
+    assert second_fork.graph.objects("text")[0].data == {"text": "as it was"}
 
 
 def test_a_conversation_continues_from_the_edited_request():

@@ -26,10 +26,10 @@ def test_a_limit_within_a_delivery_is_its_failure_and_all_paid_calls_are_in_the_
     assert event_types == ["llm.requested", "llm.responded", "tool.requested", "tool.responded"]
     assert (team.graph.events[-1].type, team.replay().ok) == ("runtime.budget_exhausted", True)
     team.session.close()
-    again = Runtime.load(str(tmp_path / "a.db"), behaviors=behaviors, budget={"max_tool_calls": 9}, **options)
-    again.run_until_idle()
-    ids = [event.id for event in again.graph.events]
-    assert (len(set(ids)), again.replay().ok) == (len(ids), True)
+    reopened = Runtime.load(str(tmp_path / "a.db"), behaviors=behaviors, budget={"max_tool_calls": 9}, **options)
+    reopened.run_until_idle()
+    ids = [event.id for event in reopened.graph.events]
+    assert (len(set(ids)), reopened.replay().ok) == (len(ids), True)
 
 
 def test_load_takes_its_own_limits_and_a_fork_has_none(tmp_path):
@@ -46,10 +46,13 @@ def test_load_takes_its_own_limits_and_a_fork_has_none(tmp_path):
     )
     team.session.close()
     for budget in (None, {"max_events": 50}):
-        again = Runtime.load(str(tmp_path / "a.db"), team.run_id, behaviors=[counted], budget=budget)
-        again.run_goal("more")
-        assert (again.status().state, again.session._parts.state.limits.budget.max_behavior_calls) == ("idle", None)
-        again.session.close()
+        reopened = Runtime.load(str(tmp_path / "a.db"), team.run_id, behaviors=[counted], budget=budget)
+        reopened.run_goal("more")
+        assert (reopened.status().state, reopened.session._parts.state.limits.budget.max_behavior_calls) == (
+            "idle",
+            None,
+        )
+        reopened.session.close()
 
 
 def test_a_fork_of_a_fork_finds_its_own_events():
@@ -66,8 +69,8 @@ def test_a_fork_of_a_fork_finds_its_own_events():
         fork = team.fork(event.id, behaviors=[plan, extra, work])
         fork.run_until_idle()
         for inner in list(fork.graph.events):
-            again = fork.fork(inner.id)
-            events = [each.to_dict() for each in again.graph.events]
+            second_fork = fork.fork(inner.id)
+            events = [each.to_dict() for each in second_fork.graph.events]
             assert inner.to_dict() in events
 
 

@@ -101,10 +101,10 @@ def test_settings_that_the_behavior_omits_are_left_to_the_client():
 
 def test_the_simulated_model_answers_as_the_schema_says():
     team = make_asking_runtime("simulated", output_schema=Note)
-    again = make_asking_runtime("simulated", output_schema=Note)
+    second = make_asking_runtime("simulated", output_schema=Note)
     (note,) = team.graph.objects("note")
     assert isinstance(note.data["text"], str)
-    assert note.data == again.graph.objects("note")[0].data
+    assert note.data == second.graph.objects("note")[0].data
 
 
 def test_time_and_tokens_of_an_answer_are_counted():

@@ -32,9 +32,9 @@ def test_a_reopened_run_waits_for_the_same_person(place):
     approved = loaded.approve("approval_001", "ann")
     loaded.run_until_idle()
     loaded.session.close()
-    again = Runtime.load(str(place), behaviors=[asks])
-    assert (again.graph.get_object(approved).data, again.pending_approvals()) == ({"goal": "one"}, [])
-    again.session.close()
+    reopened = Runtime.load(str(place), behaviors=[asks])
+    assert (reopened.graph.get_object(approved).data, reopened.pending_approvals()) == ({"goal": "one"}, [])
+    reopened.session.close()
 
 
 def test_without_an_id_the_run_that_was_written_last_is_loaded(place, research):
@@ -132,12 +132,12 @@ def test_a_loaded_run_continues_while_the_first_runtime_exists(place, research):
         with pytest.raises(ExecutionError, match="L471"):
             call()
     assert [event.payload for event in first.graph.events[:1]] == [{"goal": "one"}]  # it can still be looked at
-    again = Runtime.load(str(place), behaviors=research)
-    assert log(again) == log(loaded)
-    again.run_goal("three")
+    reopened = Runtime.load(str(place), behaviors=research)
+    assert log(reopened) == log(loaded)
+    reopened.run_goal("three")
     with pytest.raises(ExecutionError, match="L471"):
         loaded.run_goal("four")
-    again.session.close()
+    reopened.session.close()
 
 
 def test_events_of_the_first_runtime_are_not_mixed_with_those_of_the_loaded_one(place, research):
@@ -147,8 +147,8 @@ def test_events_of_the_first_runtime_are_not_mixed_with_those_of_the_loaded_one(
     first.run_goal("two")
     with pytest.raises(StoreError):
         loaded.run_goal("other two")
-    again = Runtime.load(str(place), behaviors=research)
-    assert [each.payload["goal"] for each in again.graph.events if each.type == "goal.created"] == ["one", "two"]
+    reopened = Runtime.load(str(place), behaviors=research)
+    assert [each.payload["goal"] for each in reopened.graph.events if each.type == "goal.created"] == ["one", "two"]
 
 
 def test_the_store_of_a_forks_graph_is_filled_at_once(research):
@@ -175,7 +175,7 @@ def test_the_data_of_an_event_is_in_the_file_once(tmp_path):
     bodies = " ".join(entry.body for entry in open_log(path).entries(team.run_id))
     assert bodies.count("pebble 7.") == 1
     assert bodies.count("triggering_event_type") == 1  # the names of a payload once per run
-    again = Runtime.load(str(path), behaviors=[grow])
-    assert log(again) == full_log
-    assert again.graph.get_object("stone#7").data == {"n": 7, "words": "pebble 7."}
-    again.session.close()
+    reopened = Runtime.load(str(path), behaviors=[grow])
+    assert log(reopened) == full_log
+    assert reopened.graph.get_object("stone#7").data == {"n": 7, "words": "pebble 7."}
+    reopened.session.close()

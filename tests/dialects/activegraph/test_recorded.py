@@ -48,12 +48,12 @@ def test_a_recorded_run_is_repeated_without_its_provider(tmp_path):
     assert "recorded_at" in fields
     assert "recorded_at" not in fields["prompt"]
     recorded = RecordedLLMProvider(tmp_path / "answers", default_model=provider.default_model)
-    again = runtime(*behaviors, llm_provider=recorded, **options)
-    again.run_goal("go")
+    second = runtime(*behaviors, llm_provider=recorded, **options)
+    second.run_goal("go")
     answered = [[event.payload["raw_text"] for event in team.graph.events if event.type == "llm.responded"]
-                for team in (first, again)]  # fmt: skip
+                for team in (first, second)]  # fmt: skip
     assert answered[0] == answered[1] == ["one"]
-    assert len(log(again)) == len(log(first))
+    assert len(log(second)) == len(log(first))
 
 
 def test_a_recorded_answer_costs_nothing_and_tokens_are_estimated(tmp_path):

@@ -110,16 +110,16 @@ def test_fields_of_earlier_releases_identify_an_earlier_file():
 @pytest.mark.parametrize("recipe", [release_20(), release_21(), release_21(short=True), release_22()])
 def test_a_complete_file_keeps_its_hash(recipe):
     read = RecipeDefinition.model_validate(recipe)
-    again = RecipeDefinition.model_validate_json(read.to_json())
-    assert again.compute_hash() == read.compute_hash()
-    assert again == read
+    parsed = RecipeDefinition.model_validate_json(read.to_json())
+    assert parsed.compute_hash() == read.compute_hash()
+    assert parsed == read
 
 
 def test_dumping_and_reading_keeps_the_hash():
     recipe = make_definition(metadata={"name": "t", "x-design": {"x": 1, "y": 2}}, policy={"priority": "critical"})
-    again = RecipeDefinition.model_validate_json(recipe.to_json())
-    assert again.compute_hash() == recipe.compute_hash()
-    assert again == recipe
+    parsed = RecipeDefinition.model_validate_json(recipe.to_json())
+    assert parsed.compute_hash() == recipe.compute_hash()
+    assert parsed == recipe
     assert recipe.dump()["metadata"]["x-design"]["x"] == 1
     assert make_definition(metadata={"name": "u"}).compute_hash({"metadata"}) == make_definition().compute_hash(
         {"metadata"}

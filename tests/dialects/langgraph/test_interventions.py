@@ -159,8 +159,8 @@ def test_it_asks_again_and_keeps_earlier_answers_as_after_invoke_none():
     compiled.invoke(
         Command(resume={question.id: "one"}), THREAD
     )  # without its id, invoke(None) answers the second, too
-    again = compiled.invoke(None, THREAD)
-    assert [each.value for each in again["__interrupt__"]] == ["second"]
+    second = compiled.invoke(None, THREAD)
+    assert [each.value for each in second["__interrupt__"]] == ["second"]
     session = nb.Session(nb.load(graph), {"out": []})
     session.run()
     session.answer("one")

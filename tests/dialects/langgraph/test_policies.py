@@ -189,10 +189,10 @@ def test_a_run_can_be_reopened_between_a_failure_and_its_handler(tmp_path):
     session.step()
     run_id = session.run_id
     session.close()
-    again = nb.open(path, run_id, recipe=load(beside_siblings()))
-    again.run()
-    assert again.board["xs"][0].endswith("it broke []")
-    again.close()
+    reopened = nb.open(path, run_id, recipe=load(beside_siblings()))
+    reopened.run()
+    assert reopened.board["xs"][0].endswith("it broke []")
+    reopened.close()
 
 
 def test_handlers_in_a_networkx_graph_run_in_the_same_superstep():
@@ -353,9 +353,9 @@ def test_a_cache_lookup_interrupted_by_a_kill_is_repeated():
     compiled = cached(calls).compile(cache=cache)
     Session(load(compiled), {"n": 1}, store=log, run_id="run").run()
     cache.clear()
-    again = nb.open(cache.stored, "run", recipe=load(compiled))
-    again.run()
-    assert (again.status, calls) == ("finished", [1, 1])
+    reopened = nb.open(cache.stored, "run", recipe=load(compiled))
+    reopened.run()
+    assert (reopened.status, calls) == ("finished", [1, 1])
 
 
 def test_a_command_leaves_a_cached_subgraph():

@@ -1031,9 +1031,9 @@ def test_a_run_continues_from_the_state_of_an_earlier_one():
     session.run()
     assert dict(session.board) == graph.invoke({"xs": ["two"]}, config)
     assert session.board["n"] == 2
-    again = Session(load_graph(graph, state=session.board), {"xs": ["three"]})
-    again.run()
-    assert dict(again.board) == graph.invoke({"xs": ["three"]}, config)
+    second = Session(load_graph(graph, state=session.board), {"xs": ["three"]})
+    second.run()
+    assert dict(second.board) == graph.invoke({"xs": ["three"]}, config)
     assert values["xs"] == ["one", "a:1"]
 
 

@@ -270,14 +270,14 @@ def test_a_stored_run_can_be_reopened_replayed_and_continued(tmp_path) -> None:
     seen = nb.open(str(path), "r")
     assert dict(seen.board) == final_board
     seen.close()
-    again = nb.open(str(path), "r", recipe=agent.recipe)
-    assert again.replay().ok
-    again.goto(5)
-    again.run()
-    assert [tool["success"] for tool in again.board["tools_executed"]] == [True, False]
-    assert again.board["conversation"] == final_board["conversation"]
-    assert again.board["result"]["response"] == "Done."
-    again.close()
+    reopened = nb.open(str(path), "r", recipe=agent.recipe)
+    assert reopened.replay().ok
+    reopened.goto(5)
+    reopened.run()
+    assert [tool["success"] for tool in reopened.board["tools_executed"]] == [True, False]
+    assert reopened.board["conversation"] == final_board["conversation"]
+    assert reopened.board["result"]["response"] == "Done."
+    reopened.close()
 
 
 def test_a_run_interrupted_between_its_calls_continues(tmp_path) -> None:
@@ -286,11 +286,11 @@ def test_a_run_interrupted_between_its_calls_continues(tmp_path) -> None:
     session = agent.session("t", store=str(path), run_id="r")
     session.run(until="next_call")
     session.close()
-    again = nb.open(str(path), "r", recipe=agent.recipe)
-    again.run()
-    assert [tool["result"] for tool in again.board["tools_executed"]] == [{"twice": 2}, {"twice": 4}]
-    assert again.board["result"]["response"] == "Done."
-    again.close()
+    reopened = nb.open(str(path), "r", recipe=agent.recipe)
+    reopened.run()
+    assert [tool["result"] for tool in reopened.board["tools_executed"]] == [{"twice": 2}, {"twice": 4}]
+    assert reopened.board["result"]["response"] == "Done."
+    reopened.close()
 
 
 def test_a_paused_answer_can_be_changed_into_another_call() -> None:
@@ -382,11 +382,11 @@ def test_a_recorded_client_answers_with_the_recorded_calls(strict, streams, serv
     first.run()
     first.trace.to_json(tmp_path / "trace.json")
     for trace in (first.trace, SimulationTrace.read(tmp_path / "trace.json")):
-        again = executor(llm=RecordedClient(trace, strict=strict)).session("t")
-        again.run()
-        assert again.board["conversation"] == first.board["conversation"]
-        assert again.board["result"]["response"] == "Done."
-        assert again.replay().ok
+        second = executor(llm=RecordedClient(trace, strict=strict)).session("t")
+        second.run()
+        assert second.board["conversation"] == first.board["conversation"]
+        assert second.board["result"]["response"] == "Done."
+        assert second.replay().ok
     assert len(server.asked) == 2
 
 
@@ -396,6 +396,6 @@ def test_a_strict_recorded_client_notices_a_different_call_or_tool_answer() -> N
     tools = registry()
     tools.register_tool("ok", lambda given: {"thrice": 3})
     config = AgentConfig(name="Helper", task="Help people", tools=["ok", "bad", "throws"], llm=NATIVE, max_calls=4)
-    again = AgentExecutor(config, llm=RecordedClient(first.trace, strict=True), tools=tools).session("t")
-    again.run()
-    assert "sent a request that differs from the recording" in again.board["result"]["error"]
+    second = AgentExecutor(config, llm=RecordedClient(first.trace, strict=True), tools=tools).session("t")
+    second.run()
+    assert "sent a request that differs from the recording" in second.board["result"]["error"]

@@ -171,11 +171,11 @@ def test_the_run_of_an_agent_is_stored_and_continues_in_another_process(tmp_path
     session = agent.session("go", store=tmp_path / "runs.db")
     session.run(until="tool")
     session.close()
-    again = nb.open(tmp_path / "runs.db", recipe=agent.recipe)
-    again.run()
-    assert again.status == "finished"
-    assert again.board["result"]["response"] == "bye"
-    again.close()
+    reopened = nb.open(tmp_path / "runs.db", recipe=agent.recipe)
+    reopened.run()
+    assert reopened.status == "finished"
+    assert reopened.board["result"]["response"] == "bye"
+    reopened.close()
     only_read = nb.open(tmp_path / "runs.db")
     only_read.back(3)
     assert only_read.current is not None

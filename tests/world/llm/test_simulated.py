@@ -34,8 +34,8 @@ def test_a_schema_is_enforced():
     schema = {"type": "object", "properties": {"title": {"type": "string"}, "n": {"type": "integer", "minimum": 3}},
               "required": ["title", "n"]}  # fmt: skip
     request = LLMRequest((), node="writer", settings={"schema": schema})
-    answer, again = (json.loads(SimulatedClient().complete(request).content) for _ in range(2))
-    assert answer == again
+    answer, second = (json.loads(SimulatedClient().complete(request).content) for _ in range(2))
+    assert answer == second
     assert answer["title"].startswith("title")
     assert answer["n"] >= 3
 

@@ -21,8 +21,8 @@ def team_path(tmp_path_factory):
     run = programs.run_team(path)
     fork = run.fork("evt_010", label="another way")
     fork.run_until_idle()
-    again = fork.fork("evt_012", label="once more")
-    programs.close(again, fork, run)
+    second_fork = fork.fork("evt_012", label="once more")
+    programs.close(second_fork, fork, run)
     return path
 
 

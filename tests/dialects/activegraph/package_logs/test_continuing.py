@@ -104,20 +104,20 @@ def test_added_events_are_read_by_the_package_and_by_a_second_load(tmp_path):
     loaded.session.close()
     with pytest.raises(ExecutionError, match="L452"):
         loaded.run_goal("more")
-    again = ours.Runtime.load(path, behaviors=ticking(ours))
-    assert [event.to_dict() for event in again.graph.events] == events
-    assert again.session.replay().ok
-    again.run_goal("more")
-    assert again.session.replay().ok
-    assert again.replay().steps[1] > 0
-    assert again.fork(again.graph.events[-1].id).replay().ok
+    reopened = ours.Runtime.load(path, behaviors=ticking(ours))
+    assert [event.to_dict() for event in reopened.graph.events] == events
+    assert reopened.session.replay().ok
+    reopened.run_goal("more")
+    assert reopened.session.replay().ok
+    assert reopened.replay().steps[1] > 0
+    assert reopened.fork(reopened.graph.events[-1].id).replay().ok
     reopened_by_package = activegraph.Runtime.load(str(path), behaviors=ticking(activegraph))
     reopened_by_package.run_goal("and there")
     ids = [event.id for event in reopened_by_package.graph.events]
     programs.close(reopened_by_package)
     assert len(ids) == len(set(ids))
     with pytest.raises(StoreError, match="L469"):
-        again.run_goal("too late")
+        reopened.run_goal("too late")
 
 
 def test_approvals_and_the_team_continue(tmp_path, team_path):

@@ -228,9 +228,9 @@ def test_the_cockpit_shows_it_and_its_buttons_move_through_it(team):
 
 def test_the_trace_is_a_trace_like_any_other(team, tmp_path):
     team.trace.to_json(tmp_path / "trace.json")
-    again = nb.SimulationTrace.read(tmp_path / "trace.json")
-    assert again.frames.events.id.tolist() == team.trace.frames.events.id.tolist()
-    assert again.state_at(7) == team.trace.state_at(7)
+    loaded = nb.SimulationTrace.read(tmp_path / "trace.json")
+    assert loaded.frames.events.id.tolist() == team.trace.frames.events.id.tolist()
+    assert loaded.state_at(7) == team.trace.state_at(7)
     assert team.trace.metadata["activegraph"]["goal"] == "Evaluate"
     assert team.trace.wide("task#1.data.status")["task#1.data.status"].tolist()[:3] == ["open", "done", "done"]
 

@@ -73,9 +73,9 @@ def test_a_strict_replay_of_the_package_finds_no_difference(tmp_path):
     runtime.run_goal("Evaluate")
     programs.close(runtime)
     nb.open_activegraph(path).to_activegraph(copy)
-    again = activegraph.Runtime.load(str(copy), behaviors=behaviors, replay_strict=True)
-    assert len(again.graph.events) == len(read_log(path).events)
-    programs.close(again)
+    reopened = activegraph.Runtime.load(str(copy), behaviors=behaviors, replay_strict=True)
+    assert len(reopened.graph.events) == len(read_log(path).events)
+    programs.close(reopened)
 
 
 def test_events_of_any_session_can_be_written(tmp_path):
@@ -120,10 +120,10 @@ def test_it_opens_as_the_original_run(tmp_path):
     graph = ours.Graph(ids=ours.IDGen(), clock=ours.FrozenClock(programs.START), run_id="ours")
     runtime = programs.decide(ours.Runtime(graph, behaviors=programs.team(ours)))
     to_activegraph(runtime, tmp_path / "ours.db")
-    again = nb.open_activegraph(tmp_path / "ours.db")
-    assert [step.node_id for step in again.trace.steps] == [step.node_id for step in runtime.session.trace.steps]
-    assert [step.status for step in again.trace.steps] == [step.status for step in runtime.session.trace.steps]
-    assert dict(again.board) == dict(runtime.session.board)
+    reopened = nb.open_activegraph(tmp_path / "ours.db")
+    assert [step.node_id for step in reopened.trace.steps] == [step.node_id for step in runtime.session.trace.steps]
+    assert [step.status for step in reopened.trace.steps] == [step.status for step in runtime.session.trace.steps]
+    assert dict(reopened.board) == dict(runtime.session.board)
 
 
 def refused(act):
