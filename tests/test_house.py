@@ -293,7 +293,7 @@ OF_ONE_MACHINE = re.compile(
 )
 
 
-def test_marks_of_tests_in_other_processes_stand_in_their_own_files():
+def test_marks_of_tests_in_other_processes_are_in_separate_files():
     """`.ci/run` finds the files of such tests by the text of the marks; those of attacks are a folder of their own."""
     applied = re.compile(r"mark\.(needs_chromium|starts_programs|attack)\b")
     for path in files(".py"):

@@ -45,7 +45,7 @@ def end(log: SqlLog, other: psycopg.Connection) -> None:
         pass
 
 
-def test_a_connection_has_our_settings_unless_the_url_has_others(postgres_url):
+def test_a_connection_has_the_default_settings_unless_the_url_has_others(postgres_url):
     connection = PostgresServer(f"{postgres_url}&connect_timeout=7", "there", 1.5).open_reader()
     settings = connection.info.get_parameters()
     (lock_timeout,) = connection.execute("SHOW lock_timeout").fetchone()

@@ -82,7 +82,7 @@ def test_ids_continue_after_the_highest_of_a_log_and_never_go_back():
     assert ids.event() == "evt_005"
 
 
-def test_a_clock_of_somebody_is_read_only_for_what_the_behaviors_see():
+def test_a_user_clock_is_read_only_for_times_that_behaviors_see():
     class Own:
         def __init__(self) -> None:
             self.read = 0

@@ -51,7 +51,7 @@ def test_a_graph_is_loaded_without_compiling_the_object_of_the_user():
 @pytest.mark.parametrize(
     "words", [{}, {"destinations": ("b", "c", END)}, {"destinations": {"b": "label", "c": "other"}}]
 )
-def test_a_command_may_lead_where_its_node_says(words):
+def test_a_command_may_lead_to_the_declared_targets_of_its_node(words):
     def goes(state) -> Command[Literal["b", "c", "__end__"]]:
         return Command(goto="c")
 
@@ -127,6 +127,6 @@ def test_all_unsupported_features_are_reported_at_once():
 
 
 @pytest.mark.parametrize("name", ["StateGraph", "CompiledStateGraph", "Pregel", "RemoteGraph"])
-def test_a_class_of_another_package_is_no_graph(name):
+def test_a_class_of_another_package_is_not_a_graph(name):
     with pytest.raises(RecipeError, match="R107"):
         load(type(name, (), {"__module__": "langgraphs.graph"})())

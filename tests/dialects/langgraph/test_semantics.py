@@ -405,7 +405,7 @@ def test_a_subgraph_has_its_own_transient_keys(schemas, silent, asks):
 
 
 @pytest.mark.parametrize("asks", ["i3", "i4"])
-def test_a_question_beside_another_node_ends_the_transient_keys_of_a_subgraph(asks):
+def test_a_question_during_another_node_ends_the_transient_keys_of_a_subgraph(asks):
     def does(name):
         def run(state):
             if name == asks:

@@ -57,7 +57,7 @@ def test_an_id_costs_the_same_after_many_with_its_name():
     assert lines(400) < 6 * lines(100)
 
 
-def test_a_name_that_is_taken_gets_the_first_number_that_is_free():
+def test_a_taken_name_gets_the_first_free_number():
     graph = Graph()
     for name in ("plan", "plan", "plan_2", "plan", "plan_2", "root", "root"):
         graph.add_loop_n(name, 2, lambda inner: inner)
