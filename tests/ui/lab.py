@@ -26,6 +26,9 @@ CONNECTED = """() => {
   const kernel = session?.isReady && session.session?.kernel;
   return kernel && kernel.status === 'idle' && kernel.connectionStatus === 'connected';
 }"""
+# While a slow machine loads a page again, the manager of ipywidgets may miss a widget, although the kernel lists it. A
+# person loads the page once more.
+NOT_RESTORED = "Error displaying widget: model not found"
 CALM = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 
 
@@ -113,8 +116,9 @@ class Notebook:
     """A notebook in JupyterLab or in Notebook 7, as a person has it before them."""
 
     def __init__(self, page, address):
-        self.page = page
+        self.page, self.console = page, list[str]()
         page.set_default_timeout(REPLY)
+        page.on("console", lambda line: self.console.append(line.text) if line.type in {"error", "warning"} else None)
         page.goto(address)
         self._opened()
 
@@ -125,7 +129,6 @@ class Notebook:
     def reload(self):
         """Save, and load the whole page anew, as a browser does; the kernel stays."""
         self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-        self.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
         self.page.reload()
         self._opened()
 
@@ -182,9 +185,15 @@ class Notebook:
         cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
         root = cell.locator(".agentnb-cockpit")
         try:
-            root.wait_for(timeout=REPLY)
+            root.or_(cell.get_by_text(NOT_RESTORED)).first.wait_for(timeout=REPLY)
+            if not root.count():
+                self.page.reload()
+                self._opened()
+                root.wait_for(timeout=REPLY)
         except Exception as error:  # Playwright, which has a class for it, may not be installed
-            error.add_note(f"the cell shows: {cell.all_inner_texts()}")
+            error.add_note(
+                f"the cell shows {cell.all_inner_texts()}; the console's last lines are {self.console[-20:]}"
+            )
             raise
         return Cockpit(self.page, root)
 
