@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -73,6 +74,29 @@ def test_the_time_of_a_paused_call_does_not_count(awaited):
         clock.go_on(60)
     run.run()
     assert seconds(run) == {"before": 0, "look": 5, "after": 0}
+
+
+@pytest.mark.parametrize("end", ["answered", "failed", "unfit", "interrupted"])
+def test_a_call_lasts_as_long_as_it_runs_however_it_ends(end):
+    clock, unfit = Stopwatch(), []
+    unfit.append(unfit)
+
+    def look(word):
+        clock.go_on(5)
+        match end:
+            case "answered":
+                return word
+            case "failed":
+                raise OSError("no weather")
+            case "unfit":
+                return unfit
+        raise KeyboardInterrupt
+
+    run = session(calling(look), {"word": "rain"}, clock=clock)
+    with suppress(KeyboardInterrupt):
+        run.run()
+    calls = run.trace.frames.calls
+    assert (calls.seconds.tolist(), calls.error.isna().tolist()) == ([5], [end == "answered"])
 
 
 def test_the_time_during_step_into_does_not_count():

@@ -169,6 +169,6 @@ class Recorder(Protocol):
         """Record that a step was abandoned for good: what it has done does not count when it runs again."""
         ...
 
-    def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
+    def record_event(self, work: Work, event: Event, *, alone: bool) -> None:
         """Record an event of a step: at once if `alone`, else with the next record. If that fails, the run stops."""
         ...

@@ -347,7 +347,7 @@ class Journal:
             self._keys.setdefault(row.activation, []).append(key)
         return True
 
-    def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
+    def record_event(self, work: Work, event: Event, *, alone: bool) -> None:
         """Record an event of a step; unless `alone`, with the next record."""
         if self._record_event(work.activation.id, event) and alone and self.batch is None:
             self._try_flush()
