@@ -55,6 +55,15 @@ def test_a_value_is_edited_in_place(on):
     assert part.locator(".agentnb-value").inner_text() == "'other'"
 
 
+def test_the_new_value_is_in_view_after_a_long_old_one(on):
+    on.session.edit("ticket", "plenty " * 300)
+    on.show()
+    cell = on.page.locator("tr[data-row=ticket] .agentnb-value")
+    old, arrow = (cell.locator(each).bounding_box() for each in ("s", "s + span"))
+    assert old["width"] <= cell.bounding_box()["width"] / 2
+    assert arrow["x"] + arrow["width"] < cell.bounding_box()["x"] + cell.bounding_box()["width"] * 0.7
+
+
 def test_a_new_key_accepts_only_json(on):
     part = opened(on, "decision")
     box = part.get_by_label("value of decision")
