@@ -56,7 +56,7 @@ def test_a_value_is_edited_in_place(on):
 
 
 def test_the_new_value_is_in_view_after_a_long_old_one(on):
-    on.session.edit("ticket", "plenty " * 300)
+    on.session.edit({"ticket": "plenty " * 300})
     on.show()
     cell = on.page.locator("tr[data-row=ticket] .agentnb-value")
     old, arrow = (cell.locator(each).bounding_box() for each in ("s", "s + span"))
