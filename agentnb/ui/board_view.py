@@ -2,7 +2,8 @@
 
 A row is [key, text, marks, type, by]; `text` is None if the key has no value. `type` ends with the number of items if
 the value can be expanded: `dict[2]`. `by` is [step, node] of the last writer, in the terms of Session.writers. If the
-last step replaced a value, its text follows as a sixth item.
+last step replaced a value, its text follows as a sixth item; if it only appended items to a list, None follows, and the
+text of these items.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
 from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
+from agentnb.engine.core.reducers import find_added_items
 from agentnb.secrets import count_secrets, is_secret
 from agentnb.session.parts import get_parts
 from agentnb.text import safe_repr
@@ -29,6 +31,8 @@ ROWS: Final = 2000  # keys of the board that are sent; the page requests others
 PAGE: Final = 200  # rows per response to a request
 VALUE_WIDTH: Final = 160  # characters of a value; the page requests the rest
 _BEFORE_WIDTH: Final = 48
+_MOST_COMPARED: Final = 10_000  # items of a list that are compared with those of the new one, in less than 0.1 ms
+_MOST_ADDED: Final = 3  # appended items that are shown
 _NAMES: Final = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set", type(None): "None"}
 Row = list[Any]
 
@@ -97,8 +101,8 @@ def _make_rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
         text, kind = shown.of(key, board[key]) if key in board else (None, "")
         marks = [word for word, keys in zip(("written", "read"), marked, strict=True) if key in keys]
         by = list(writers[key]) if key in writers and text is not None else None
-        previous_values = [format_value(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
-        rows.append(shown.row(key, [mask_value(key), text, marks, kind, by, *previous_values]))
+        change = _describe_change(key, replaced[key], board.get(key)) if key in replaced else []
+        rows.append(shown.row(key, [mask_value(key), text, marks, kind, by, *change]))
     return rows  # masked text is what the search matches
 
 
@@ -110,6 +114,15 @@ def get_replaced_values(session: Session, step: int) -> dict[str, Any]:
         key, old = str(reading.tables.codes[history.write_codes[row] >> 2][1][0]), history.old_values[row]
         replaced.setdefault(key, old)
     return {key: old for key, old in replaced.items() if old is not ABSENT}
+
+
+def _describe_change(key: str, old: Any, new: Any) -> list[Any]:
+    """Return what a row says about the last change: the text of the old value, or None and that of appended items."""
+    if isinstance(old, FrozenList) and len(old) <= _MOST_COMPARED:
+        added = find_added_items(old, new)
+        if added:
+            return [None, ", ".join(format_value(key, item, VALUE_WIDTH) for item in added[:_MOST_ADDED])]
+    return [format_value(key, old, _BEFORE_WIDTH)]
 
 
 def _list_literal_values(recipe: Recipe, view: RunView) -> dict[str, Any]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+import networkx as nx
 import pytest
 
 import agentnb as nb
@@ -33,6 +34,35 @@ def test_a_row_has_value_type_and_writer():
     assert actual["decision"] == [None, [], "", None]
     assert actual["order"][2:] == ["Order[2]", [1, None]]
     assert more == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "written", "change"),
+    [
+        (["a"], ["a", "b", {"c": 1}], [None, "'b', {'c': 1}"]),
+        ([], [1], [None, "1"]),
+        (["a"], ["a", *"12345"], [None, "'1', '2', '3'"]),
+        (["a"], ["b", "c"], ["['a']"]),
+        (["a", "b"], ["a"], ["['a', 'b']"]),
+        (["a"], "a", ["['a']"]),
+        ("a", ["a"], ["'a'"]),
+    ],
+)
+def test_a_row_shows_what_was_appended_or_replaced(old, written, change):
+    graph = nx.MultiDiGraph()
+    graph.add_node("write", function=lambda board: {"key": written}, writes=["key"])
+    session = nb.Session(nb.load(graph), {"key": old}, validate_inputs=False)
+    session.step()
+    assert rows(session)[0]["key"][4:] == change
+
+
+def test_an_appended_secret_is_masked():
+    hide("top secret words")
+    graph = nx.MultiDiGraph()
+    graph.add_node("write", function=lambda board: {"log": ["a", "top secret words"]}, writes=["log"])
+    session = nb.Session(nb.load(graph), {"log": ["a"]}, validate_inputs=False)
+    session.step()
+    assert "secret" not in str(rows(session)[0]["log"])
 
 
 def test_a_step_with_forks_has_its_marks():

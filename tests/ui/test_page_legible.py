@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import operator
+
 import networkx as nx
 import pytest
 
@@ -56,6 +58,19 @@ def test_written_keys_are_the_first_rows_with_the_previous_value(host):
     first = on.page.locator(".agentnb-board tbody:not([hidden]) > tr").first
     assert first.get_attribute("data-row") == "reply"
     assert first.locator(".agentnb-value").inner_text() == "'old' → 'no'"
+
+
+def test_a_list_that_grew_shows_what_was_appended(host):
+    graph = nx.MultiDiGraph(reducers={"log": operator.add}, init={"log": ["a"]}, supersteps=True)
+    graph.add_node("write", function=lambda board: {"log": ["b"]})
+    on = host(nb.Session(nb.load(graph)))
+    on.session.step()
+    on.show()
+    value = on.page.locator("tr[data-row=log] .agentnb-value")
+    assert value.inner_text() == "… + 'b'"
+    on.session.back()
+    on.show()
+    assert value.inner_text() == "['a']"
 
 
 def test_enter_submits_a_field_even_if_the_page_cancels_the_event(host):

@@ -271,12 +271,13 @@ const boardPart = (() => {
     setReadOnly(tools.isReadOnly());
     return {
       row, name, pen: editButton, setReadOnly,
-      /** `other` is the value in a second run: undefined if it is the same, null if there is none. */
-      set(text, marks, kind, author, old = null, other = undefined) {
+      /** `added` are items that the last step appended. `other` is the value in a second run: undefined if it is the same, null if there is none. */
+      set(text, marks, kind, author, old = null, added = null, other = undefined) {
         const word = setMark(marks);
         const now = text === null ? (word === "written" ? "deleted" : "not yet") : text;
         const changed = word === "written" && old !== null && old !== text;
-        if (changed) value.replaceChildren(make("s", { class: "agentnb-old", title: "before the last step", text: old }), make("span", { class: "agentnb-faint", text: " → " }), now);
+        if (word === "written" && added !== null) value.replaceChildren(make("span", { class: "agentnb-faint", title: "the last step appended", text: "… + " }), added);
+        else if (changed) value.replaceChildren(make("s", { class: "agentnb-old", title: "before the last step", text: old }), make("span", { class: "agentnb-faint", text: " → " }), now);
         else if (value.childElementCount) value.replaceChildren(now);
         else setText(value, now);
         row.toggleAttribute("data-differs", other !== undefined);
@@ -350,10 +351,10 @@ const boardPart = (() => {
     }
     const line = {
       row: cells.row, path, level, text: null, kids,
-      set(text, marks, type, by, old, other) {
+      set(text, marks, type, by, old, added, other) {
         line.text = text;
         kind = path === null ? "" : type;
-        cells.set(text, marks, type, by, old, other);
+        cells.set(text, marks, type, by, old, added, other);
         cells.pen.hidden = path === null;
         if (spread && !OPENS.test(kind)) setSpread(false);
         updateExpanded();
@@ -533,13 +534,13 @@ const boardPart = (() => {
         }
         let next = table.tBodies[0] || null;
         for (const row of rows) {
-          const [key, text, marks, type, by, old] = row;
+          const [key, text, marks, type, by, old, added] = row;
           if (!lines.has(key)) {
             const line = makeLine({ path: [key], label: key, level: 1 }, tools);
             lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
           }
           const entry = lines.get(key);
-          if (entry.seen !== row || entry.other !== others[key]) entry.line.set(text, marks, type, by, old, others[key]);
+          if (entry.seen !== row || entry.other !== others[key]) entry.line.set(text, marks, type, by, old, added, others[key]);
           Object.assign(entry, { seen: row, other: others[key] });
           while (next?.hidden) next = next.nextElementSibling;
           if (next === entry.body) next = next.nextElementSibling;
