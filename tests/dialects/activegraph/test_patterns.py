@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+from itertools import product
+
 import pytest
 
 from agentnb.dialects.activegraph import Behavior, Graph, Runtime
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
 from agentnb.dialects.activegraph.parts.behaviors import parse_delay
 from agentnb.dialects.activegraph.parts.patterns import parse_pattern
+from tests.dialects.activegraph.judge import ours, theirs
 from tests.dialects.activegraph.runtimes import runtime, tell
 
 
@@ -115,3 +119,29 @@ def test_every_delivery_of_an_event_matches_the_graph_as_it_was_when_the_event_w
         team = Runtime.load(tmp_path / "run.db", behaviors=behaviors)
     team.run_until_idle()
     assert [event.payload["n"] for event in team.graph.events if event.type == "found"] == [[1], [1]]
+
+
+def match_all(package, find):
+    """Return the matches of many patterns in one graph; `find` returns those of a pattern."""
+    built_graph = package.Graph()
+    objects = [built_graph.add_object("book" if n % 2 else "desk", {"n": n, "m": n % 2}).id for n in range(5)]
+    pairs = [(0, 1), (1, 2), (2, 0), (1, 1), (3, 1), (2, 1), (4, 1), (1, 4), (0, 3)]
+    for number, (source, target) in enumerate(pairs):
+        built_graph.add_relation(objects[source], objects[target], "on" if number % 2 else "by")
+    built_graph.remove_object(objects[4])
+    chains = product(
+        ["(a)", "(a:book)", "(a:desk {n: 2})"],
+        ["-[r:on]->", "<-[r:by]-"],
+        ["(b)", "(b:book)", "(b:book {n: 1})", "(b {m: 1})", "(a)", "(:desk)"],
+        ["", "-[:by]->(c:desk)", "<-[s:on]-(a)", "<-[r:by]-(c)", " WHERE a.n < b.n AND NOT b.m = 0",
+         " WHERE NOT EXISTS { (b)-[:on]->(c:desk) }", " WHERE NOT EXISTS { (b)<-[:by]-(c:book {n: 1}) }"],
+    )  # fmt: skip
+    texts = ["(a)", "(a:book)", "(a:desk {n: 2})", "(a:other)", *map("".join, chains)]
+    return {text: [match.bindings for match in find(text, built_graph)] for text in texts}
+
+
+def test_each_pattern_finds_what_the_package_finds():
+    parse = importlib.import_module("activegraph.runtime.patterns").parse
+    actual = match_all(ours(), lambda text, graph: parse_pattern(text).matches(graph.ledger))
+    assert actual == match_all(theirs(), lambda text, graph: parse(text).compile().matches(None, graph))
+    assert len({*map(str, actual.values())}) > 20  # they are told apart
