@@ -80,6 +80,12 @@ def test_sizes_in_a_file_are_bounded(document):
     assert isinstance(decode({"$": "array", **document}), Record)
 
 
+@pytest.mark.parametrize("count", [0, 2, 3, 4, None])
+def test_a_masked_column_is_read_only_with_its_number_of_rows(count):
+    series = {"type": "series", "index": {"range": [0, 3, 1], "name": None}, "name": None, "v": {"secret": count}}
+    assert isinstance(decode({"$": "array", **series}), pd.Series if count == 3 else Record)
+
+
 @pytest.mark.parametrize("value", [np.float32(1.5), np.array(1.5), np.array([1.5]), np.array([["a"]]), np.str_("a")])
 def test_a_scalar_and_an_array_survive_a_round_trip(value):
     decoded = decode(encode(value))

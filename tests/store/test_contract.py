@@ -162,12 +162,13 @@ def test_a_query_finds_the_rows_that_match_page_by_page(store):
         expected = [row.run_id for row in every if query.matches(row)]
         assert 0 < len(expected) < len(every), query
         assert [row.run_id for row in store.log.runs(query)] == expected
-        pages, after = [], None
-        while page := store.log.runs(replace(query, limit=2, after=after)):
-            assert len(page) <= 2
-            pages += [row.run_id for row in page]
-            after = pages[-1]
-        assert pages == expected
+        for limit in (1, 2, 5):
+            pages, after = [], None
+            while page := store.log.runs(replace(query, limit=limit, after=after)):
+                assert len(page) <= limit
+                pages += [row.run_id for row in page]
+                after = pages[-1]
+            assert pages == expected
 
 
 def test_a_list_after_a_missing_run_is_rejected(store):

@@ -53,6 +53,15 @@ def test_a_read_only_connection_cannot_write(tmp_path):
         assert read_database(path, names) == ["one", "two"]
 
 
+@pytest.mark.parametrize("wal", [True, False])
+def test_a_locked_file_is_awaited_for_five_seconds(tmp_path, wal):
+    path, actual = tmp_path / "things.db", []
+    with closing(make(path, wal=wal)):
+        for use in (read_database, write_for):
+            use(path, lambda database: actual.extend(database.rows("PRAGMA busy_timeout")))
+    assert actual == [(5000,), (5000,)]
+
+
 def test_a_concurrent_write_repeats_the_read(tmp_path):
     path, seen = tmp_path / "things.db", []
     make(path, wal=False).close()

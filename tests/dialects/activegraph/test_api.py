@@ -16,6 +16,20 @@ from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell
 __all__ = ["research"]
 
 
+def test_an_emitted_event_is_in_the_frontier_as_its_deliveries_once_it_is_first():
+    def do_nothing(event, graph, ctx):
+        pass
+
+    waiting = Behavior("waiting", do_nothing, on=["look"], pattern="(a:note)")
+    session = runtime(on("look")(do_nothing), waiting).session
+    for _ in range(2):
+        session.emit("look", {})
+    assert [(each.node, each.phase, each.why) for each in session.frontier] == [
+        ("do_nothing", "start", "event evt_001 of type 'look'"),
+        ("look", "event", "event 'look' is not matched yet"),
+    ]
+
+
 def test_a_step_is_one_delivery_of_one_event_to_one_behavior(research):
     team = runtime(*research)
     tell(team, goal="go")

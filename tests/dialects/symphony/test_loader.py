@@ -76,6 +76,18 @@ def test_a_system_prompt_may_be_a_file_beside_that_of_the_agent(tmp_path: Path) 
     assert session.board["system_prompt"].startswith("You are from a file.")
 
 
+@pytest.mark.parametrize("prompt", ["", "systemPrompt: You are terse.\n"])
+def test_an_agent_in_a_file_has_the_same_prompt_as_one_in_a_text(tmp_path: Path, prompt: str) -> None:
+    text = f"name: A\ndescription: d\ntask: t\ntools: [ok]\n{prompt}"
+    (tmp_path / "agent.yaml").write_text(text)
+    boards = []
+    for source in (text, tmp_path / "agent.yaml"):
+        session = nb.Session(nb.load(source), {"task": "go"}, tools={"ok": lambda parameters: 1})
+        session.step()
+        boards.append(session.board["system_prompt"])
+    assert boards[0] == boards[1]
+
+
 @pytest.mark.parametrize("name", ["../prompt.md", "/etc/hostname.txt"])
 def test_a_file_elsewhere_is_not_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "prompt.md").write_text("secret")
