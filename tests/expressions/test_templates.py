@@ -289,6 +289,16 @@ def test_a_structure_that_contains_itself_is_a_problem():
         compile_structure(value)
 
 
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"k": value}], ids=["list", "dict"])
+def test_a_structure_may_be_64_levels_deep(wrap):
+    template, expected = "{{ n }}", 1
+    for _ in range(64):
+        template, expected = wrap(template), wrap(expected)
+    assert compile_structure(template).render({"n": 1}) == expected
+    with pytest.raises(RecipeError, match="R302: values are nested more than 64 levels deep"):
+        compile_structure(wrap(template))
+
+
 def test_explain_reports_the_reads_and_the_result():
     template = compile_expression("n > 3")
     assert template.explain({"n": 5}) == [("n", 5), ("n > 3", True)]

@@ -184,6 +184,22 @@ def test_an_error_handler_is_a_separate_step_after_the_failed_one():
     assert ("a", "__error_handler__a") in [(edge.source, edge.target) for edge in session.recipe.edges]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("entry", ["edge", "condition"])
+def test_the_limit_of_supersteps_holds_for_an_error_handler(entry, limit):
+    def goes(state, error: NodeError):
+        return Command(update={"xs": [str(error.error)]}, goto="_c")
+
+    graph = graph_of(("_a", fails, {"error_handler": goes}), ("_c", says("c"), {}))
+    if entry == "condition":
+        graph.add_conditional_edges(START, lambda state: "_a", ["_a"])
+    else:
+        graph.add_edge(START, "_a")
+    theirs, session = compare(graph.compile(), {"n": 1}, limit=limit)
+    assert theirs.ended == ("finished" if limit == 3 else "GraphRecursionError")
+    assert session.board["xs"] == ["it broke", "c"][:limit]
+
+
 def test_an_error_handler_that_a_person_repeats_receives_the_same_error():
     session = Session(load(beside_siblings()), {"n": 1})
     session.step(3)

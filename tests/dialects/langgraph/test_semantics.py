@@ -645,6 +645,23 @@ def test_the_number_of_supersteps_is_limited():
     assert get_error_class(session) == "GraphRecursionError"
 
 
+@pytest.mark.parametrize("sources", [["a", "b"], ["b", "a"], ["b", "c"], ["c", "b", "a"]], ids="".join)
+def test_each_edge_of_a_join_is_followed_when_its_source_has_run(sources):
+    graph = StateGraph(State)
+    for name in "abcd":
+        graph.add_node(name, says(name))
+    graph.add_edge(START, "a").add_edge("a", "b").add_edge(START, "c").add_edge(sources, "d")
+    session = Session(load_graph(graph.compile()), {})
+    for source in sources:
+        session.breakpoints.add(edge=(source, "d"))
+    stops = []
+    while session.run() and session.status == "paused":
+        stops.append(session.trace.steps[-1].node_id)
+    edges = session.trace.frames.edges
+    in_order = [name for name in "acb" if name in sources]
+    assert stops == edges[edges.target == "d"].source.tolist() == in_order
+
+
 @pytest.mark.parametrize("limit", [2, 3, 4])
 @pytest.mark.parametrize("entry", ["edge", "condition", "inside a subgraph"])
 def test_a_run_that_ends_exactly_at_its_limit_fails_with_its_last_state(limit, entry):

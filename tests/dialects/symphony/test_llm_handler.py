@@ -37,6 +37,7 @@ def test_a_provider_from_settings_uses_its_own_protocol(protocol, serve):
     assert (response.content, response.usage.total_tokens) == ("Hello", 10)
     assert protocol.said(server.asked[0].body) == [("user", "Hi")]
     assert type(response) is LLMResponse
+    assert not handler.is_simulated
 
 
 def test_a_provider_may_have_another_name_than_its_type(serve):
@@ -83,6 +84,7 @@ def test_any_client_can_be_a_provider(given, content):
     handler.register_provider("x", given)
     message_request = LLMRequest(HI, {"model": "m-2"}, provider="x")
     assert handler.complete(message_request).content == content
+    assert handler.is_simulated == (given in (["Hello"], "simulated"))
     if not isinstance(given, list):
         assert asyncio.run(handler.acomplete(message_request)).content == content
     else:
