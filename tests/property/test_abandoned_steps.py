@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,13 +16,14 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
+from agentnb.recipe.model import Edge, Node, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopen_run
 from agentnb.session.session import make_session as session_of_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
-from tests.engine.graph_shapes import SHAPES, Shape, shape_of
+from tests.engine.graph_shapes import SHAPES, Shape, leaf, shape_of
 from tests.property.interrupted_runs import cut, facts
 from tests.session.shape_sessions import LEAF
 
@@ -116,3 +118,45 @@ def test_a_step_repeats_its_random_numbers_after_a_crash(name, does, share):
     reopened = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
     assert describe_session(reopened) == expected
     assert reopened.replay().ok
+
+
+def test_ids_drawn_by_a_branch_are_kept_after_a_crash_in_another_branch():
+    crashed, log, begun = MemoryLog(), MemoryLog(), asyncio.Event()
+
+    async def draws(work):
+        await work.loop()
+        await begun.wait()
+        return {"out": work.run.ids("thing")}
+
+    async def crashes(work):
+        await work.loop()
+        begun.set()
+        for _ in range(1000):
+            await asyncio.sleep(0)
+            if work.run.position == 2 and not crashed.runs():  # the other branch is committed
+                crashed.create(log.run("r"), list(log.entries("r")))
+        return {"out": "done"}
+
+    shape = Shape(
+        nodes=[
+            Node("both", "nest", bodies=("one", "two"), params={"policy": "child"}),
+            leaf("draws", draws, scope="one"),
+            leaf("crashes", crashes, scope="two"),
+            leaf("after", lambda work: {"after": work.run.ids("thing")}),
+        ],
+        edges=[Edge("both", "after")],
+        entry=("both",),
+        steps=[],
+        end={},
+        regions=[Region("one", ("draws",), owner="both"), Region("two", ("crashes",), owner="both")],
+    )
+    run = Run(shape.plan(), EffectDispatcher(), seed=7)
+    run.begin({})
+    session = session_of_run(run, Limits(Budget()), "branches", {}, "r")
+    session._parts.persistence.record_new_run(log, "step")
+    asyncio.run(session.arun())
+    reopened = reopen_run(crashed, crashed.run("r"), run.plan)
+    assert reopened.position == 2
+    asyncio.run(reopened.arun())
+    for each in (session, reopened):
+        assert (each.board["both"][0], each.board["after"]) == ("thing_001", "thing_002")
