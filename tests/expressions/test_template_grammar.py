@@ -192,6 +192,7 @@ def test_a_mistake_in_an_expression_is_reported_with_its_line(text):
     [
         ("n && n > 2", "unexpected char '&' at 2"),
         ("n @ 3", "unexpected char '@' at 2"),
+        ("n >", "it is incomplete after '>'"),
         ("n == 'open", "the quote at character 6 is not closed"),
         ('n == "open', "the quote at character 6 is not closed"),
     ],

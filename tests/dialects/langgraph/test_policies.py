@@ -184,20 +184,29 @@ def test_an_error_handler_is_a_separate_step_after_the_failed_one():
     assert ("a", "__error_handler__a") in [(edge.source, edge.target) for edge in session.recipe.edges]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3])
-@pytest.mark.parametrize("entry", ["edge", "condition"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+@pytest.mark.parametrize("entry", ["edge", "condition", "question"])
 def test_the_limit_of_supersteps_holds_for_an_error_handler(entry, limit):
     def goes(state, error: NodeError):
-        return Command(update={"xs": [str(error.error)]}, goto="_c")
+        return Command(update={"xs": [str(error.error)]}, goto=[] if entry == "question" else "_c")
 
-    graph = graph_of(("_a", fails, {"error_handler": goes}), ("_c", says("c"), {}))
-    if entry == "condition":
+    def asks(state):
+        return {"xs": [interrupt("?")]}
+
+    others = [(f"_{name}", says(name), {}) for name in ("b", "bb", "c")]
+    graph = graph_of(("_a", fails, {"error_handler": goes}), ("_q", asks, {}), *others)
+    if entry == "question":
+        graph.add_edge(START, "_q").add_edge("_q", "_b").add_edge("_b", "_bb").add_edge("_bb", "_a")
+    elif entry == "condition":
         graph.add_conditional_edges(START, lambda state: "_a", ["_a"])
     else:
         graph.add_edge(START, "_a")
-    theirs, session = compare(graph.compile(), {"n": 1}, limit=limit)
-    assert theirs.ended == ("finished" if limit == 3 else "GraphRecursionError")
-    assert session.board["xs"] == ["it broke", "c"][:limit]
+    theirs, session = compare(graph.compile(), {"n": 1}, limit=limit, answers=lambda question: "yes")
+    said, step_count = ["it broke", "c"], limit
+    if entry == "question":  # nothing follows the error handler
+        said, step_count = ["yes", "b", "bb", "it broke"], limit + 2
+    assert session.board["xs"] == said[:step_count]
+    assert theirs.ended == ("finished" if step_count > len(said) else "GraphRecursionError")
 
 
 def test_an_error_handler_that_a_person_repeats_receives_the_same_error():
