@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from agentnb.dialects.symphony import AgentConfig
-from agentnb.dialects.symphony.schema import to_config
+from agentnb.dialects.symphony.schema import ModelConfig, to_config
 from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
 
@@ -26,6 +29,26 @@ def test_fields_may_be_positional() -> None:
 def test_a_model_can_be_given_in_every_form(llm: object, provider: str | None, model: str | None) -> None:
     actual = AgentConfig(name="A", llm=llm).model
     assert (actual.provider, actual.model) == (provider, model)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "valid", "invalid"),
+    [
+        (lambda value: AgentConfig(name="A", timeout=value).timeout, [0.5, 3, None], [0, -1, INF, NAN]),
+        (lambda value: ModelConfig(timeout=value).timeout, [0.5, 3, None], [0, -1, INF, NAN]),
+        (lambda value: ModelConfig(temperature=value).temperature, [0, 0.5, 2, None], [-0.1, INF, NAN]),
+        (lambda value: ModelConfig(max_tokens=value).max_tokens, [1, 2, None], [0, -1, 1.5]),
+    ],
+    ids=["timeout", "timeout of the model", "temperature", "max_tokens"],
+)
+def test_numbers_have_limits(make: Callable[[Any], Any], valid: list[Any], invalid: list[Any]) -> None:
+    assert [make(value) for value in valid] == valid
+    for value in invalid:
+        with pytest.raises(ValueError, match=r"greater|finite|integer"):
+            make(value)
 
 
 def test_missing_and_null_tools_mean_none() -> None:
