@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -264,3 +265,25 @@ def test_changes_to_arguments_by_a_tool_do_not_change_the_board(tmp_path):
         tmp_path, "{items: '{{ log }}'}", tools={"echo": lambda items: items.append(1) or {"result": items}}
     )
     assert (done.state["a"], done.state["log"]) == ([1], [])
+
+
+def test_an_interrupted_attempt_is_repeated_without_a_delay():
+    class Waiting(FrozenClock):
+        async def sleep(self, seconds):
+            waits.append((attempts[-1], seconds))
+
+    attempts, waits = [], []
+    ends = iter([ArithmeticError("no"), KeyboardInterrupt(), OSError("no"), KeyboardInterrupt(), None])
+
+    def look(word):
+        attempts.append(len(attempts) + 1)
+        if end := next(ends):
+            raise end
+        return word
+
+    run = session(calling(look, attempts=3, backoff=0.5), {"word": "rain"}, clock=Waiting())
+    for _ in range(3):
+        with suppress(KeyboardInterrupt):
+            run.run()
+    assert (run.status, run.trace.frames.calls["attempt"].tolist()) == ("finished", attempts)
+    assert (attempts, waits) == ([1, 2, 3, 4, 5], [(1, 0.5), (3, 0.5)])
