@@ -84,7 +84,10 @@ def test_an_undecorated_function_resolves_the_types_around_the_call_that_adds_it
         return local
 
     assert not is_system(one)
-    assert Graph().add_system(one).nodes[0].system.gives == (Local,)
+    added = Graph()
+    added.add_system_node(one)
+    for graph in (Graph().add_system(one), added):
+        assert graph.nodes[0].system.gives == (Local,)
 
 
 def test_a_function_with_some_arguments_filled_in_is_a_system_too():
