@@ -424,6 +424,25 @@ def test_a_question_during_another_node_ends_the_transient_keys_of_a_subgraph(as
     assert theirs.last["xs"] == ["sees None"]
 
 
+@pytest.mark.parametrize("writers", [(), ("i2",), ("i3",), ("i2", "i3")], ids=str)
+def test_any_node_that_writes_ends_the_transient_keys_of_a_subgraph(writers):
+    def does(name):
+        def run(state):
+            if name == "b":
+                return {"xs": [f"sees {state.get('flash')}"]}
+            return {"flash": "x"} if name == "i1" else {"xs": [name]} if name in writers else None
+
+        return run
+
+    inside = StateGraph(Flash)
+    for name in ("i1", "i2", "i3"):
+        inside.add_node(name, does(name))
+    for edge in [(START, "i1"), ("i1", "i2"), ("i1", "i3")]:
+        inside.add_edge(*edge)
+    theirs, _ = compare(chain(("sub", inside.compile()), ("b", does("b")), schema=Lasting), {"xs": []})
+    assert theirs.last["xs"] == [*writers, "sees None" if writers else "sees x"]
+
+
 def test_conditions_from_start_of_a_subgraph_see_its_own_input():
     state = TypedDict("Own", {"xs": Annotated[list, operator.add]})  # noqa: UP013
     inside = StateGraph(state)
