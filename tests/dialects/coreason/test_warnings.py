@@ -237,7 +237,10 @@ def falls(name, to=None, **more):
 
 
 def test_a_fallback_to_a_missing_node_is_reported():
-    assert problems(content([falls("a")])) == [("R141", "warning", "<dict>, topology.nodes[0].recovery.behavior")]
+    nodes = ["a", falls("b"), "c", falls("d")]
+    assert problems(content(nodes, [("a", "b"), ("b", "c"), ("c", "d")])) == [
+        ("R141", "warning", f"<dict>, topology.nodes[{number}].recovery.behavior") for number in (1, 3)
+    ]
 
 
 def test_a_cycle_of_fallbacks_is_reported_once():

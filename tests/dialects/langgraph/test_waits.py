@@ -154,6 +154,19 @@ def test_a_breakpoint_after_the_last_node_of_a_subgraph_drops_them(where):
     assert session.status == "finished"
 
 
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("where", ["a", "inner", "o", "d"])
+def test_a_breakpoint_beside_a_subgraph_drops_nothing_inside_it(where, side):
+    inner = graph_of({"x": node("x", secret="x's"), "y": node("y"), "z": node("z")}, *line("x", "y", "z"))
+    graph = graph_of(
+        {"a": node("a", secret="a's"), "inner": inner, "o": node("o"), "d": node("d")},
+        *line("a", "inner", "d"), ("a", "o"), ("o", "d"), **{f"interrupt_{side}": [where]},
+    )  # fmt: skip
+    _, session = compare(graph, {"log": []})
+    assert session.status == "finished"
+    assert sum("x's" in text for text in session.board["log"] if text[0] in "yz") == 2
+
+
 ASKING = [counts for counts in itertools.product([0, 1, 2], repeat=3) if counts[2] < 2]
 STOPPING = [{}, {"interrupt_before": ["c"]}, {"interrupt_before": ["b"]}, {"interrupt_after": ["a"]}]
 
