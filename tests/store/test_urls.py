@@ -73,6 +73,7 @@ def test_its_url_names_the_same_store(tmp_path):
         ("sqlite:///runs.db?mode=ro", "options"),
         ("postgresql:runs", "two slashes"),
         ("postgres://[half/runs", "Invalid IPv6"),
+        ("~nobody-has-this-name/runs.db", "home directory"),
         ("mysql://ann:s3cr3t-77@host/runs", "'mysql' is not supported"),
         ("postgresql+psycopg2://host/runs", "'postgresql+psycopg2' is not supported"),
         (None, "neither a path nor a URL"),
