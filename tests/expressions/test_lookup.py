@@ -62,6 +62,11 @@ def test_a_value_is_found_at_a_path(path, found):
     assert get_value(context, path) == found
 
 
+def test_whole_numbers_up_to_64_bits_are_found_as_keys():
+    context = dict.fromkeys((0, 7, 2**63 - 1, 10**19), "found")
+    assert [get_value(context, (str(number),)) for number in context] == ["found", "found", "found", NOTHING]
+
+
 def test_the_board_is_read_by_paths_as_a_dict_is():
     values = {"a": {"b": [10, 20]}, "d.e": 5, "d": {"e": 6}}
     for path in [("a", "b", "1"), ("d", "e"), ("a", "x"), ("x",), ("a",)]:
