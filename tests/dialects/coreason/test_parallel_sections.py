@@ -215,6 +215,14 @@ def test_two_branches_that_join_without_the_third_are_no_section():
     assert place == "edges[4]"
 
 
+def test_the_named_edge_leads_into_the_second_branch_and_not_around_a_loop():
+    nodes = ["f", "a", "b", "c", router("k", {"x": "n"}, "j"), "n", "j"]
+    edges = [("f", "a"), ("f", "b"), ("f", "c"), ("n", "k"), ("a", "k"), ("b", "k"), ("c", "j")]
+    why, place = unfit(nodes, edges)
+    assert why.startswith("the branches of 'a' and 'b' both lead to 'k' (the edge 'b' -> 'k')")
+    assert place == "edges[5]"
+
+
 def test_a_branch_that_may_end_before_the_join_prevents_a_section():
     why, place = unfit(["f", "a", router("r", {"x": "j"}, "z"), "j", "z"], [("f", "a"), ("f", "r"), ("a", "j")])
     assert why.endswith("both lead to 'j' (the route 'r' -> 'j'), and the run may also end at 'z'")
