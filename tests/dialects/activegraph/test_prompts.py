@@ -43,8 +43,9 @@ def test_the_prompt_contains_the_role_and_the_goal():
     system, _ = get_request(frame, description="You write notes.", output_schema=Note)
     for part in ("'ask'", "You write notes.", "a memo", "be brief", "it is read"):
         assert part in system
-    schema = json.loads(system[system.index("{") :])
-    assert schema == Note.model_json_schema()
+    # Unchanged to the character: a recorded answer is found by its prompt.
+    schema = json.dumps(Note.model_json_schema(), indent=1, sort_keys=True)
+    assert system.endswith(f"fits this schema, and with nothing else:\n{schema}")
 
 
 def test_the_prompt_contains_the_graph_and_the_event_without_run_specific_data():
