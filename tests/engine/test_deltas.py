@@ -15,6 +15,8 @@ from agentnb.engine.persistence.snapshot import dump, restore_run
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Recipe
 from agentnb.secrets import MASK
+from agentnb.store import MemoryLog
+from tests.session.small_sessions import graph, looping, session
 from tests.trace.random_runs import KINDS, counter, go, node, odyssey, started
 
 
@@ -141,3 +143,11 @@ def test_an_invalid_log_is_reported():
     with pytest.raises(StoreError, match="L403"):
         load_document({"version": VERSION + 1})
     assert counter().index["count"] == 0
+
+
+def test_an_entry_has_only_tables_with_new_rows():
+    log = MemoryLog()
+    session(looping(graph("a"), times=2), store=log, run_id="r").run()
+    added = [table for entry in log.entries("r") for table in json.loads(entry.body).get("t", {}).items()]
+    assert [name for name, _ in added] == ["acts", "frames", "acts", "acts", "codes", "acts", "codes"]
+    assert all(rows for _, (_, rows) in added)
