@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from decimal import Decimal
 
 import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import clear_tool_registry, get_tool_registry, tool
+from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError, UnknownToolError
 from agentnb.dialects.activegraph.parts.tools import digest, hash_args
 
 
@@ -53,3 +56,14 @@ def test_a_call_has_the_same_digest_whatever_the_order():
     assert hash_args("look", {"a": 1, "b": [2]}) == hash_args("look", {"b": [2], "a": 1})
     assert hash_args("look", {"a": 1}) != hash_args("find", {"a": 1})
     assert digest({"n": Decimal("0.10")}) == digest({"n": "0.10"})
+
+
+@pytest.mark.parametrize("error_class", [ToolError, UnknownToolError, LLMBehaviorError])
+@pytest.mark.parametrize(
+    "restore", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"]
+)
+def test_a_failure_with_a_reason_can_be_copied_and_pickled(error_class, restore):
+    error = error_class("tool.timeout", "no answer: 3 s")
+    restored = restore(error)
+    assert (type(restored), restored.reason, str(restored)) == (error_class, "tool.timeout", str(error))
+    assert str(restored).endswith("tool.timeout: no answer: 3 s")
