@@ -25,6 +25,19 @@ def test_a_node_may_return_an_outcome_a_mapping_or_none(result, wrote):
     assert (one(run), data(run)) == (DONE, wrote)
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"thought": "t"}, {"action": {"a": 1}}, {"observation": [1]}, {"inputs": {"b": 2}}], ids=str
+)
+def test_a_step_has_a_note_of_what_its_outcome_says(said):
+    run = run_of(lambda work: Outcome({"a": 1}, **said))
+    one(run)
+    notes = {
+        step: {name: value for name, value in note._asdict().items() if value is not None}
+        for step, note in run.history.notes.items()
+    }
+    assert notes == ({1: said} if said else {})
+
+
 def test_any_other_return_value_is_a_failure():
     run = run_of(lambda work: 5)
     assert one(run) == FAILED

@@ -23,6 +23,18 @@ def written(done):
     return [(row.path, row.op, row.in_place) for row in done.writes]
 
 
+def test_an_appended_item_has_its_index_in_its_own_list():
+    def appends(work):
+        for key in [("log",), ("deep", "log"), ("deep", "new"), ("new",)]:
+            work.write(key, Append("x"))
+
+    run = run_of(appends, inputs={"log": [1, 2], "deep": {"log": [1, 2, 3], "n": 1}})
+    one(run)
+    assert [(row.path, row.at) for row in Record(run).read_step(1).writes] == [
+        (("log",), 2), (("deep", "log"), 3), (("deep", "new"), 0), (("new",), 0),
+    ]  # fmt: skip
+
+
 def test_the_record_of_a_step_excludes_later_interventions():
     run = run_of(lively, lambda work: {}, inputs={"n": 1, "log": []})
     one(run)
