@@ -96,6 +96,18 @@ def test_conditional_edges_of_a_skipped_start_or_subgraph_do_the_same():
     assert session.board["out"] == ["asked"]
 
 
+def test_conditional_edges_of_a_skipped_node_see_its_first_attempt():
+    attempts = []
+
+    def choose(state, runtime: Runtime):
+        attempts.append(runtime.execution_info.node_attempt)
+        return END
+
+    session = nb.Session(nb.load(graph_of(choose)), {"calls": []})
+    session.skip({"calls": ["b"]})
+    assert attempts == [1]
+
+
 async def awaited(state):
     return END
 
