@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from agentnb.dialects.agentruntime.parts.settings import Defaults, MemoryConfig, RetryConfig
 from agentnb.dialects.agentruntime.schema import AgentDefinition, MapConfig, PromptTemplate, infer_type, read
 from agentnb.sources import make_plain_source, read_text
 
@@ -93,6 +94,14 @@ def test_the_documented_mapping_is_valid_as_printed():
 @pytest.mark.parametrize("empty", [{}, {"set": {}}, {"merge": None}, {"delete": [], "history": {}}])
 def test_an_empty_mapping_node_is_an_error(empty):
     assert list_problems(content({"id": "n", "map": empty})) == [("R114", "error", "<dict>, graph.nodes[0].map")]
+
+
+def test_settings_that_are_not_given_have_their_defaults():
+    assert RetryConfig().model_dump() == {"max_attempts": 1, "backoff": 1.0}
+    assert Defaults().model_dump(exclude_none=True) == {"temp": 0.3}
+    assert MemoryConfig().model_dump(exclude_none=True) == {
+        "enabled": False, "type": "langchain_history", "kind": "inmemory", "session_key": "session_id", "config": {},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "seconds"), [(3, 3.0), (0.5, 0.5), ({"seconds": 2}, 2.0)])
