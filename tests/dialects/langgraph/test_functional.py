@@ -561,7 +561,19 @@ ASKS_INSIDE = {
 }
 
 
+FAILS_AROUND = {
+    "tasks": {
+        "a": {"asks": 0, "fails": 5, "calls": None},
+        "b": {"asks": 0, "fails": 5, "calls": None},
+        "c": {"asks": 0, "fails": 0, "calls": "a"},
+    },
+    "body": [("start", "c"), ("ask", 0)],
+}
+
+
 @given(plan=PLANS, is_async=st.booleans())
+@example(plan=FAILS_AROUND, is_async=False)  # `a` has succeeded inside `c`, which fails, before the question
+@example(plan=FAILS_AROUND, is_async=True)
 @example(plan=ASKS_INSIDE, is_async=False)  # `a` has succeeded inside `b`, which asks inside `c`
 @example(plan=ASKS_INSIDE, is_async=True)
 def test_random_programs_reopened_at_each_question_call_no_task_twice(plan, is_async):

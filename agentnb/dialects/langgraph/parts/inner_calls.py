@@ -102,9 +102,12 @@ def to_question(interrupt: Any, path: str = "", finished: Mapping[str, Any] | No
     return {**record, "finished": dict(finished)} if finished else record
 
 
-def find_finished_inside(result: Any) -> dict[str, Any]:
-    """Return the results, by path, of the tasks that had succeeded inside a task before it was interrupted."""
-    return dict(result.get("finished", {})) if isinstance(result, Mapping) and "asks" in result else {}
+def find_finished_inside(record: Any, attempt: str) -> dict[str, Any]:
+    """Return the results, by path, of the tasks that had succeeded inside an attempt before it asked or failed."""
+    finished = record.get("finished") if isinstance(record, Mapping) and "value" not in record else None
+    if not isinstance(finished, Mapping):
+        return {}
+    return {path: result for path, result in finished.items() if str(path).startswith(f"{attempt}/")}
 
 
 def get_answer(result: Any) -> Any:

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -152,11 +153,12 @@ class _Task:
             is_known = attempt in calls.ends
             try:
                 record = await self._perform_attempt(attempt)
-                calls.finished |= find_finished_inside(record)
+                calls.finished |= find_finished_inside(record, attempt)
                 calls.finished[self.path] = get_answer(record)
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:
+                calls.finished |= find_finished_inside(getattr(error, "result", None), attempt)
                 failed += 1
                 seconds = compute_delay(self.policies, failed, error, calls.work)
                 if seconds is None:
@@ -186,6 +188,9 @@ class _Task:
                 result = await self._invoke(call, config)
             except lg.GraphInterrupt as interrupt:
                 return self._make_question(interrupt, attempt)
+            except Exception as error:
+                self._record_finished(error, attempt)
+                raise
             if self.entry is not None:
                 self.entry.store(*call, result)
             return {"value": result}
@@ -211,8 +216,18 @@ class _Task:
         return config
 
     def _make_question(self, interrupt: Any, attempt: str) -> dict[str, Any]:
-        finished = {path: result for path, result in self.calls.finished.items() if path.startswith(f"{attempt}/")}
-        return to_question(interrupt, find_asking_task(interrupt.args[0][0]) or self.path, finished)
+        by = find_asking_task(interrupt.args[0][0]) or self.path
+        return to_question(interrupt, by, self._find_finished(attempt))
+
+    def _record_finished(self, error: Exception, attempt: str) -> None:
+        """Attach the results of the tasks inside a failed attempt to its error, with which they are recorded."""
+        finished = self._find_finished(attempt)
+        if finished and not hasattr(error, "result"):
+            with suppress(AttributeError, TypeError):  # its class allows no other attributes
+                error.result = {"finished": finished}  # type: ignore[attr-defined]
+
+    def _find_finished(self, attempt: str) -> dict[str, Any]:
+        return {path: result for path, result in self.calls.finished.items() if path.startswith(f"{attempt}/")}
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:
