@@ -105,8 +105,11 @@ def to_question(interrupt: Any, path: str = "", finished: Mapping[str, Any] | No
 def find_finished_inside(record: Any, attempt: str) -> dict[str, Any]:
     """Return the results, by path, of the tasks that had succeeded inside an attempt before it asked or failed."""
     finished = record.get("finished") if isinstance(record, Mapping) and "value" not in record else None
-    if not isinstance(finished, Mapping):
-        return {}
+    return list_inside(finished, attempt) if isinstance(finished, Mapping) else {}
+
+
+def list_inside(finished: Mapping[str, Any], attempt: str) -> dict[str, Any]:
+    """Return those results, by path, that belong to tasks inside an attempt."""
     return {path: result for path, result in finished.items() if str(path).startswith(f"{attempt}/")}
 
 

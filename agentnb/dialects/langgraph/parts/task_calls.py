@@ -25,6 +25,7 @@ from agentnb.dialects.langgraph.parts.inner_calls import (
     find_asking_task,
     find_finished_inside,
     get_answer,
+    list_inside,
     to_question,
 )
 from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
@@ -227,7 +228,7 @@ class _Task:
                 error.result = {"finished": finished}  # type: ignore[attr-defined]
 
     def _find_finished(self, attempt: str) -> dict[str, Any]:
-        return {path: result for path, result in self.calls.finished.items() if path.startswith(f"{attempt}/")}
+        return list_inside(self.calls.finished, attempt)
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:
