@@ -15,10 +15,10 @@ from agentnb.engine.core.work import Outcome
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.divergence import LEVELS
 from agentnb.engine.replay.runner import Replay
-from agentnb.recipe.model import Edge, Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
-from tests.engine.graph_shapes import KINDS, SHAPES, begun, board, go_on, leaf, shape_of, step
+from tests.engine.graph_shapes import KINDS, SHAPES, Meeting, Shape, begun, board, go_on, leaf, shape_of, step
 from tests.engine.replay_samples import counting, never, plan_of, to_its_end, to_rows
 from tests.engine.small_runs import data, run_of
 
@@ -43,6 +43,51 @@ def test_a_run_of_every_shape_replays_from_every_step(name, how):
             assert replay.compared_steps == len(counted)
             assert board(replay.run) == board(run)
     assert state == (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
+
+
+def test_a_branch_does_not_see_events_of_a_concurrent_one():
+    meeting = Meeting()
+
+    async def emit(work):
+        await meeting.wait_for("right has begun")
+        work.emit("told")
+        return {"out": list_types(work)}
+
+    def tell(work):
+        meeting.begun.add("left has told")
+        return {"out": [*work.board["out"], *list_types(work)]}
+
+    async def look(work):
+        meeting.begun.add("right has begun")
+        await meeting.wait_for("left has told")
+        work.emit("looked")
+        return {"out": list_types(work)}
+
+    def list_types(work):
+        return [event.type for event in work.events]
+
+    shape = Shape(
+        nodes=[
+            leaf("before", lambda work: work.emit("begun") and {}),
+            Node("both", "nest", bodies=("one", "two"), params={"policy": "child"}),
+            leaf("emit", emit, scope="one"),
+            leaf("tell", tell, scope="one"),
+            leaf("look", look, scope="two"),
+            leaf("after", lambda work: {"after": list_types(work)}),
+        ],
+        edges=[Edge("before", "both"), Edge("emit", "tell"), Edge("both", "after")],
+        entry=("before",),
+        regions=[Region("one", ("emit",), owner="both"), Region("two", ("look",), owner="both")],
+        steps=[],
+        end={},
+    )
+    run = shape.run()
+    go_on(run)
+    seen = board(run)
+    assert seen["both"] == [["begun", "told", "begun", "told"], ["begun", "looked"]]
+    assert sorted(seen["after"]) == ["begun", "looked", "told"]
+    for start in range(run.position + 1):
+        assert Replay(run, start=start).execute().divergences == []
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -39,14 +39,10 @@ def held_shape(name: str, doing: list[str]) -> Shape:
 
         return do
 
-    def look_outside(work: Any) -> list[Any]:
-        """Look from another branch: when it sees what the leaf emits is a matter of time."""
-        return [work.board.get("told"), sum(event.step is None for event in work.events)]
-
     doers = {
         leaf: inner,
-        "second": lambda does: lambda work: {**does(work), "seen": look_outside(work)},
-        "right": lambda _: lambda work: {"out": look_outside(work)},  # else it waits for ever
+        "second": lambda does: lambda work: {**does(work), "seen": look(work)},
+        "right": lambda _: lambda work: {"out": look(work)},  # else it waits for ever
     }
     nodes = [
         replace(node, params={**node.params, "do": doers[node.id](node.params["do"])}) if node.id in doers else node

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import Event
 
 if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Frame
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
 
@@ -64,4 +66,31 @@ def get_visible_events(run: Run) -> list[Event]:
     return [event for event in events if event.seq not in run.hidden_events] if run.hidden_events else events
 
 
-__all__ = ["get_visible_events", "make_event", "restore_event", "stamp_events"]
+def get_events_before(run: Run, frame: Frame) -> list[Event]:
+    """Return the events that precede the steps of an open frame.
+
+    Events of concurrent branches are left out until the branches have joined: when they are emitted is a matter of
+    speed, and a run must not depend on it.
+    """
+    events = get_visible_events(run)
+    own = {(one.row.parent, one.row.opened_at): one.id for one in frame.iter_enclosing() if one.row.branch >= 0}
+    if not own:
+        return events
+    rows = run.tables.frames
+
+    @cache
+    def precedes(number: int) -> bool:
+        row = rows[number]
+        is_concurrent = row.branch >= 0 and own.get((row.parent, row.opened_at), number) != number
+        return not is_concurrent and (row.parent < 0 or precedes(row.parent))
+
+    return [event for event in events if event.step is None or precedes(_get_frame(run, event.step))]
+
+
+def _get_frame(run: Run, step: int) -> int:
+    """Return the number of the frame in which a step ran."""
+    history = run.find_history_of_step(step)
+    return run.tables.activations[history.step_activations[step - history.base]].frame
+
+
+__all__ = ["get_events_before", "get_visible_events", "make_event", "restore_event", "stamp_events"]

@@ -12,7 +12,7 @@ from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, get_at
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
-from agentnb.engine.core.events import make_event, restore_event
+from agentnb.engine.core.events import get_events_before, make_event, restore_event
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.errors import ExecutionError, Problem
@@ -237,8 +237,8 @@ class Work:
 
     @property
     def events(self) -> list[Event]:
-        """All events of the run so far, including those just emitted by this node."""
-        return [*self.run.events(), *self.emitted]
+        """The events of the run up to now, with those just emitted here and without those of concurrent branches."""
+        return [*get_events_before(self.run, self.activation.frame), *self.emitted]
 
     def arg(self, path: Path) -> Any:
         """Return this step's own copy of the value at a path; ABSENT if there is none. Not recorded as a read."""
