@@ -6,8 +6,9 @@ area, then the fastest of each other file. A line that runs on import, or in a c
 that run a line which names what it defines, or the class around it, and to those of the module's own file. All tests
 are collected once, in a process that has imported everything, and a fork of it runs them with the changed functions; a
 change that is not inside of a function, and one that survives, is tried in a new process. A test that fails counts if
-it fails again by itself, and passes without the change. A sample (seeded) keeps a run within an hour: places are drawn,
-and one change at each, because a `+` has eleven changes and a `<` five, most of them alike.
+it fails again by itself, and passes without the change. What survives the tests is given to mypy, which every change
+has to pass as well. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each, because a
+`+` has eleven changes and a `<` five, most of them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -43,7 +44,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from itertools import accumulate, groupby, islice, takewhile, zip_longest
@@ -136,9 +137,9 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Result:
-    """What the tests said of a mutant: killed, endless (killed, as they did not end), survived, or uncovered.
+    """What became of a mutant: killed, endless (killed, as tests did not end), mistyped, survived, or uncovered.
 
-    An uncovered one is on a line that no test runs.
+    A mistyped one is killed by the type checker. An uncovered one is on a line that no test runs.
     """
 
     mutant: Mutant
@@ -503,6 +504,25 @@ def judge(mutant: Mutant) -> Result:
     return Result(mutant, outcome, killer, time.perf_counter() - started)
 
 
+def check_types(result: Result) -> Result:
+    """Return the result of a mutant that survived the tests after a check of its types, in a copy of the project."""
+    if result.outcome not in LEFT:
+        return result
+    module = Path(result.mutant.place.module)
+    original = module.read_text(encoding="utf-8")
+    module.write_text(result.mutant.code, encoding="utf-8")
+    is_typed = passes_types()
+    module.write_text(original, encoding="utf-8")
+    checked = result if is_typed else replace(result, outcome="mistyped", killer="mypy")
+    print(checked.describe(), flush=True)
+    return checked
+
+
+def passes_types() -> bool:
+    """Return whether mypy accepts the project in this folder."""
+    return subprocess.run([sys.executable, "-m", "mypy"], capture_output=True, check=False).returncode == 0
+
+
 def difference(code: str, mutated: str) -> str:
     """Return the changed lines."""
     old, new = code.splitlines(), mutated.splitlines()
@@ -537,15 +557,18 @@ def report(results: list[Result], total: int, seed: int, tests: str) -> str:
     for area in [*MUTATED, "all"]:
         counts = Counter(result.outcome for result in results if area in {"all", result.mutant.place.area})
         if number := sum(counts.values()):
-            killed = counts["killed"] + counts["endless"]
+            killed = number - counts["survived"] - counts["uncovered"]
             parts = (killed, counts["survived"], counts["uncovered"])
             lines.append(f"| {area} | {number} | {' | '.join(map(str, parts))} | {killed / number:.0%} |")
-    places = [result.mutant.place for result in results if result.outcome == "endless"]
-    endless = ", ".join(f"`{place.module}:{place.line}`" for place in places)
+    endless, mistyped = (
+        ", ".join(f"`{one.mutant.place.module}:{one.mutant.place.line}`" for one in results if one.outcome == outcome)
+        for outcome in ("endless", "mistyped")
+    )
     lines += [
         "",
         f"A sample: one change at each of {len(results)} of {total} places, seed {seed}.",
         *([f"Killed because their tests did not end: {endless}."] if endless else []),
+        *([f"Killed by the type checker: {mistyped}."] if mistyped else []),
         "",
         "## Survivors",
         "",
@@ -586,7 +609,9 @@ def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> lis
     command += [f"tests/{name}" for name in options.tests or COVERING]
     if pytest.main(command, plugins=[Warm(Path.cwd(), work)]):
         sys.exit("the tests could not be collected")
-    return results
+    if not passes_types():
+        sys.exit("mypy does not accept the code as it is")
+    return [check_types(result) for result in results]
 
 
 def judge_all(mutants: list[Mutant], jobs: int, end: float) -> Iterator[Result]:
