@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 
 from agentnb.engine.core.drivers import LOOP, find_heads, run_in_loop, run_in_own_loop, run_plain, step_in_loop
 from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED, GO, PAUSED
 from agentnb.recipe.model import Edge
-from tests.engine.graph_shapes import Meeting, branches, go_on, path, step
+from tests.engine.graph_shapes import Meeting, branches, go_on, leaf, path, shape_of, step
 from tests.engine.small_runs import data, run_of
 
 
@@ -136,6 +137,43 @@ def test_branches_take_exactly_as_many_steps_as_the_limit_allows(limit):
     run.limit = limit
     run.set_next_due()
     assert (go_on(run), run.counted_steps) == ((EXHAUSTED, limit) if limit < 5 else (DONE, 5))
+
+
+@pytest.mark.parametrize("clean_up", ["waits", "raises"])
+def test_a_cancelled_run_ends_when_all_branches_have_cleaned_up(clean_up):
+    meeting, cleaned = Meeting(), []
+
+    async def wait(work):
+        other = {"left": "right", "right": "left"}[work.node.id]
+        meeting.begun.add(work.node.id)
+        await meeting.wait_for(other)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range({"left": 1, "right": 9}[work.node.id]):
+                await asyncio.sleep(0)
+            cleaned.append(work.node.id)
+            if clean_up == "raises":
+                raise ValueError(work.node.id)
+
+    shape = shape_of("branches")
+    run = replace(
+        shape,
+        nodes=[leaf(node.id, wait, scope=node.scope) if node.id in {"left", "right"} else node for node in shape.nodes],
+    ).run()
+
+    async def main():
+        task = asyncio.create_task(run_in_loop(run))
+        await meeting.wait_for("right")
+        await meeting.wait_for("left")
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return list(cleaned)
+
+    assert asyncio.run(main()) == ["left", "right"]
+    assert (sorted(path(run)), run.pending_steps) == (["both enter", "first", "second"], {})
 
 
 def test_a_failing_branch_cancels_the_others():
