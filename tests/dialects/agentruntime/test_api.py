@@ -394,3 +394,84 @@ def test_a_provider_that_is_not_listed_is_named_when_a_model_is_asked(tmp_path):
     head = HEAD.replace("{name: t}", "{name: t, defaults: {llm: 'opnai:gpt'}, providers: {openai: {}}}")
     with pytest.raises(AgentRuntimeError, match=r"X417(.|\n)*'opnai', which is not listed"):
         built(tmp_path, ASKS % "", PROMPTS, head=head).run({"x": 1})
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcomes", "ended", "waits"),
+    [
+        (None, ["fine"], "fine", []),
+        (None, [OSError("a")], OSError, []),
+        (RetryPolicy(3, 0.5), ["fine"], "fine", []),
+        (RetryPolicy(3, 0.5), [OSError("a"), "fine"], "fine", [0.5]),
+        (RetryPolicy(3, 0.5), [{"error": "a"}, {"error": ""}], {"error": ""}, [0.5]),
+        (RetryPolicy(3, 0.5), [{"error": "a"}, OSError("b"), {"error": "c"}], {"error": "c"}, [0.5, 0.5]),
+        (RetryPolicy(3, 0.5), [{"error": "a"}, {"error": "b"}, OSError("c")], OSError, [0.5, 0.5]),
+        (RetryPolicy(2), [OSError("a"), OSError("b")], OSError, [0.0]),
+        (RetryPolicy(2, backoff=0.25), [{"error": 1}, ["no mapping"]], ["no mapping"], [0.25]),
+    ],
+)
+def test_a_client_makes_the_attempts_of_its_policy(monkeypatch, policy, outcomes, ended, waits):
+    requests, waited, left = [], [], list(outcomes)
+    monkeypatch.setattr("time.sleep", waited.append)
+
+    def call(*, node, prompt, timeout):
+        requests.append((node, prompt, timeout))
+        outcome = left.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    prompt = {"user": "?"}
+    if ended is OSError:
+        with pytest.raises(OSError, match=str(outcomes[-1])):
+            LLMClient(call).generate("n", prompt, retry=policy, timeout=7.0)
+    else:
+        assert LLMClient(call).generate("n", prompt, retry=policy, timeout=7.0) == ended
+    assert (requests, waited, left) == ([("n", prompt, 7.0)] * len(outcomes), waits, [])
+    assert all(sent is not prompt for _, sent, _ in requests)
+
+
+def test_async_code_may_pass_each_option(tmp_path):
+    graph = "nodes: [{id: call, type: tool, uses: echo, map: {set: {a: '{{ result.n }}'}}}]"
+    agent = built(tmp_path, graph)
+    state = asyncio.run(agent.arun({"x": 1}, tool_overrides={"echo": lambda: {"n": 5}}, max_steps=1))
+    assert (state["a"], len(agent.trace.steps)) == (5, 1)
+    deep = build_agent_from_yaml(nested(2))
+    with pytest.raises(AgentRuntimeError, match="max_subgraph_depth is 1"):
+        asyncio.run(deep.arun({"x": 1}, max_subgraph_depth=1))
+    with pytest.raises(AgentRuntimeError, match="max_steps is 2"):
+        asyncio.run(deep.arun({"x": 1}, max_steps=2))
+    client = LLMClient(lambda **_: {"text": "hi"})
+    assert asyncio.run(built(tmp_path, ASKS % "", PROMPTS).arun({"x": 1}, llm_client=client))["a"] == "hi"
+
+
+def test_an_exhausted_run_tells_its_limit_and_where_it_stopped(tmp_path):
+    chain = "\n".join([line("a", "b", "c"), edges("a-b", "b-c")])
+    with pytest.raises(AgentRuntimeError) as caught:
+        built(tmp_path, chain).run({"x": 1}, max_steps=2)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.what) == ("X420", "the run of 't' has used up max_steps")
+    assert (problem.where, problem.why) == ("after step 2", "max_steps is 2; next would be 'c'")
+
+
+def test_a_failure_names_the_nodes_around_it(tmp_path):
+    graph = "nodes: [{id: outer, type: subgraph, graph: one}, {id: breaks, type: noop}]"
+    inner = """
+    subgraphs:
+      one:
+        inputs: [x]
+        outputs: [a]
+        nodes: [{id: again, body: breaks, max_iterations: 2}, {id: breaks, uses: raising}]
+    """
+    with pytest.raises(NodeExecutionError) as caught:
+        built(tmp_path, graph, inner).run({"x": 1})
+    (problem,) = caught.value.problems
+    assert problem.what.startswith("node 'breaks' in 'again' in 'outer' failed (type=tool, tool=raising): exception=")
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_the_state_of_a_run_with_a_memory_has_its_window(tmp_path):
+    graph = "nodes: [{id: a, type: noop, map: {merge: {messages: [one, two, three]}}}]"
+    head = HEAD.replace("c: any}", "c: any, messages: any}")
+    state = built(tmp_path, graph, "memory: {enabled: true, k: 2}", head=head).run({"x": 1})
+    assert state["messages_window"] == ["two", "three"]

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from textwrap import dedent
 
+import networkx as nx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from agentnb.dialects.agentruntime.loader import load as load_agent
 from agentnb.errors import RecipeError
 from agentnb.load import load
+from agentnb.sources import make_plain_source
 from tests.dialects.agentruntime.agent_files import codes, edges, line, problems, ran, text
 
 # -- the order in which nodes run ---------------------------------------------------------------------------------
@@ -266,3 +273,68 @@ def test_a_node_is_known_by_the_id_that_its_author_wrote_on_every_level(tmp_path
     assert "again/twin" in done.path
     assert done.state["log"] == ["same", *["twin"] * sum(name.endswith("twin") for name in done.path)]
     assert done.state["b"] == "same noop of one"
+
+
+# -- levels against a naive reading --------------------------------------------------------------------------------
+
+NAMES = ("a", "b", "c", "d")
+
+
+@st.composite
+def graphs(draw):
+    """Draw the nodes and edges of a graph: plain nodes, routers and loops, some of which have an error handler."""
+    names = st.sampled_from(NAMES)
+    nodes = []
+    for name in NAMES:
+        node = {"id": name, "type": draw(st.sampled_from(["noop", "noop", "router", "loop"]))}
+        if node["type"] == "router":
+            node["cases"] = [{"when": True, "to": to} for to in draw(st.lists(names, min_size=1, max_size=2))]
+            node |= draw(st.sampled_from([{}, *({"default": name} for name in NAMES)]))
+        elif node["type"] == "loop":
+            node |= {"body": draw(names), "max_iterations": 1}
+        if draw(st.integers(0, 3)) == 3:
+            node["on_error"] = draw(st.sampled_from([{"resume": True}, *({"to": name} for name in NAMES)]))
+        nodes.append(node)
+    return nodes, draw(st.lists(st.tuples(names, names), max_size=3))
+
+
+@settings(max_examples=3 * settings.default.max_examples)
+@given(graphs())
+def test_entries_bodies_and_cycles_follow_from_what_leads_where(drawn):
+    nodes, pairs = drawn
+    edges = [{"from": source, "to": target} for source, target in pairs]
+    graph = {"inputs": ["x"], "outputs": ["x"], "nodes": nodes, "edges": edges}
+    content = {"meta": {"name": "t"}, "state": {"shape": {"x": "any"}}, "graph": graph}
+    recipe, problems = load_agent(make_plain_source(content))
+
+    bodies = [(node["id"], node["body"]) for node in nodes if node["type"] == "loop"]
+    flow = nx.DiGraph([*pairs, *bodies])
+    reported = [problem.what.split(": ")[1].split(" -> ") for problem in problems if problem.code == "R180"]
+    assert bool(reported) == (not nx.is_directed_acyclic_graph(flow)) == (recipe is None)
+    for cycle in reported:
+        assert cycle[0] == cycle[-1]
+        assert all(pair in flow.edges for pair in pairwise(cycle))
+    if recipe is None:
+        return
+
+    routes = [(node["id"], case["to"]) for node in nodes for case in node.get("cases", ())]
+    routes += [(node["id"], node["default"]) for node in nodes if "default" in node]
+    handlers = [(node["id"], node["on_error"]["to"]) for node in nodes if "to" in node.get("on_error", ())]
+    targets = {target for _, target in [*pairs, *routes, *handlers]}
+    inside = {body: loop for loop, body in reversed(bodies) if body not in targets}
+    starts = {loop: body if inside.get(body) == loop else f"{loop}/{body}" for loop, body in bodies}
+    assert recipe.entry == tuple(name for name in NAMES if name not in targets | {body for _, body in bodies})
+    assert {id: node.scope for id, node in recipe.nodes.items()} == (
+        {name: inside.get(name, "root") for name in NAMES} | {start: loop for loop, start in starts.items()}
+    )
+    assert {id: region.entry for id, region in recipe.regions.items() if id != "root"} == {
+        loop: (start,) for loop, start in starts.items()
+    }
+    ways = Counter((edge.source, edge.target, edge.kind) for edge in recipe.edges)
+    kinds = [(pairs, "sequential"), (routes, "route"), (handlers, "error")]
+    loops = starts | {starts[loop]: starts[body] for loop, body in bodies if body in starts}  # a body may be a loop
+    rounds = [each for loop, body in loops.items() for each in ((loop, body, "sequential"), (body, loop, "loop_back"))]
+    followed = [(*way, kind) for listed, kind in kinds for way in listed if way[0] not in inside]
+    assert ways == Counter([*followed, *rounds])
+    ignored = [way for way in [*pairs, *handlers] if way[0] in inside]
+    assert [problem.code for problem in problems] == ["R119"] * len(ignored)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 import yaml
 
@@ -21,6 +23,7 @@ from tests.dialects.agentruntime.agent_files import (
     text,
     write,
 )
+from tests.dialects.marked_texts import read_marks
 
 
 def test_it_is_recognized_by_its_keys_or_by_its_class(tmp_path):
@@ -475,3 +478,46 @@ def test_an_agent_can_run_again_and_starts_over(tmp_path):
     agent = ran(tmp_path, text(line("a")), {"x": 1}).agent
     assert agent.run({"x": 2}) == {**agent.run({"x": 3}), "x": 2}
     assert agent.run({"x": 1})["log"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("defaults", "provider"),
+    [
+        ("llm: 'openai:gpt'", ("openai:gpt", {"model": "m"}, 0.3)),
+        ("llm: openai, temp: 0", ("openai:", {"model": "m"}, 0)),
+        ("llm: ':gpt', temp: 1.5", ("openai:gpt", {"model": "m"}, 1.5)),
+        ("llm: gone", None),
+        ("temp: 1", None),
+    ],
+)
+def test_the_model_of_a_recipe_is_that_of_its_defaults(defaults, provider):
+    name = f"{{name: t, defaults: {{{defaults}}}, providers: {{other: {{}}, «»openai: {{model: m}}}}}}"
+    whole, ((_, spot),) = read_marks(text(line("a"), head=HEAD.replace("{name: t}", name)))
+    expected = provider and (*provider, f"<text>:{spot}, meta.providers.openai")
+    assert load(whole).meta["provider"] == expected
+
+
+def test_inputs_without_an_initial_value_are_required():
+    head = HEAD.replace("c: any}", "c: any, d: any}").replace("init: {n: 0", "init: {n: 0, b: null, c: 1, d: false")
+    recipe = load(text(line("a"), head=head, inputs="[x, n, a, b, c, d]"))
+    assert recipe.meta["required"] == ("x", "a", "b")
+    assert list(recipe.inputs) == ["x", "n", "a", "b", "c", "d"]
+    assert (recipe.outputs, recipe.timeouts, recipe.routing, recipe.finish) == (("log",), "error", "all", None)
+    assert dict(recipe.init) == {"n": 0, "b": None, "c": 1, "d": False, "log": []}
+    assert dict(recipe.limits) == {"max_steps": 200, "max_subgraph_depth": 8}
+
+
+def test_a_tool_has_the_settings_of_its_file():
+    tools = """
+    tools:
+      - {id: one, kind: langchain, impl: "m#C", mode: class, config: {init: {n: 1}, k: 2}, timeout: 5}
+      - {id: two, kind: http, impl: "m#f"}
+    """
+    graph = text(line("a")).replace("\ntools:", dedent(tools), 1)
+    one, two = (tool for tool in load(graph).tools.values() if tool.id in ("one", "two"))
+    assert (one.kind, one.impl, one.mode, dict(one.config), one.timeout) == (
+        *("langchain", "m#C", "class"),
+        {"init": {"n": 1}, "k": 2},
+        5,
+    )
+    assert (two.kind, two.impl, two.mode, dict(two.config), two.timeout) == ("http", "m#f", "callable", {}, None)

@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
+from hashlib import sha256
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentnb.dialects.agentruntime import AgentRuntimeError, build_agent_from_path, build_agent_from_yaml
-from agentnb.dialects.agentruntime.parts.memory import to_message
+from agentnb.dialects.agentruntime.parts.memory import Memory, to_message
+from agentnb.dialects.agentruntime.parts.settings import MemoryConfig
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
+from agentnb.world.tools.allow_list import Allowed
 from tests.dialects.agentruntime.agent_files import back_and_forth, text, write
 
 HEAD = """
@@ -341,3 +347,63 @@ def test_stored_text_is_readable_in_every_language(memory, tmp_path, monkeypatch
     stored_bytes = b"".join(path.read_bytes() for path in tmp_path.rglob("kept*") if path.is_file())
     stored_bytes += b"".join(path.read_bytes() for path in (tmp_path / "kept").glob("*"))
     assert "grüß 你好".encode() in stored_bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, {"type": "human", "role": "user", "content": ""}),
+        ({"role": "", "type": "assistant", "content": "a"}, {"type": "ai", "role": "assistant", "content": "a"}),
+        ({"role": "user", "type": "ai", "content": "a"}, {"type": "human", "role": "user", "content": "a"}),
+        ({"role": "human", "name": "Ada"}, {"type": "human", "role": "user", "content": "", "name": "Ada"}),
+        (None, {"type": "human", "role": "user", "content": "None"}),
+    ],
+)
+def test_a_message_is_completed(given, message):
+    assert to_message(given) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("a-b_c.d@e f", "a-b_c.d@e f"),
+        ("x" * 80, "x" * 80),
+        ("x" * 81, f"{'x' * 80}-{sha256(b'x' * 81).hexdigest()[:12]}"),
+        ("a/b", f"a_b-{sha256(b'a/b').hexdigest()[:12]}"),
+        ("a..b", f"a__b-{sha256(b'a..b').hexdigest()[:12]}"),
+        (".", f"-{sha256(b'.').hexdigest()[:12]}"),
+        (" .a/. ", f"a_-{sha256(b' .a/. ').hexdigest()[:12]}"),
+        (7, "7"),
+    ],
+)
+def test_the_name_of_a_conversation_becomes_a_part_of_its_files_name(tmp_path, name, part):
+    agent_of(tmp_path).run({"said": "one", "session_id": name})
+    assert [file.name for file in (tmp_path / "kept").iterdir()] == [f"{part}.json"]
+
+
+@pytest.mark.parametrize(("key", "file"), [("", "_.json"), ("a b", "{a b}.json"), ("said", "one.json")])
+def test_a_path_has_simple_values_of_inputs_only(tmp_path, key, file):
+    memory = '{enabled: true, kind: file, path: "{%s}.json"}' % (key or "namespace")
+    inputs = {"said": "one", "a b": "spaced", "deep": [1]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agent_of(tmp_path, memory).run(inputs)
+    assert [path.name for path in tmp_path.glob("*.json")] == [file]
+
+
+messages = st.lists(st.sampled_from("abc").map(to_message), max_size=4)
+
+
+@given(stored=messages, ours=messages)
+def test_a_finished_run_adds_only_what_is_not_stored(stored, ours):
+    memory = Memory(MemoryConfig(enabled=True), Allowed.of(None, ()))
+    memory.keep({}, {"messages": stored})
+    assert memory.recall({}, {})["messages"] == stored
+    memory.keep({}, {"messages": ours})
+    kept = memory.recall({}, {})["messages"]
+    common = 0
+    while stored[common:] and ours[common:] and stored[common] == ours[common]:
+        common += 1
+    assert kept == stored + [message for message in ours[common:] if message not in stored[common:]]
+    if ours[: len(stored)] == stored:  # as usual: the run has continued the conversation
+        assert kept == ours

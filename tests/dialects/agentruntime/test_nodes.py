@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.load import load
+from agentnb.recipe.model import Rescue
 from agentnb.world.call_arguments import get_options as options
 from tests.dialects.agentruntime.agent_files import HEAD, codes, line, ran, text
 
@@ -151,3 +152,106 @@ def test_all_mistakes_are_reported_at_once():
     edges: [{from: a, to: b, when: {gone: 1}}]
     """
     assert codes(text(graph)) == ["R301", "R301", "R313"]
+
+
+EVERY_TYPE = """
+meta: {name: t}
+state: {shape: {x: any}}
+prompts: {templates: {ask: {system: "{{ a.b }}", user: "{{ x }} {{ c }}"}}}
+tools:
+  - {id: own, kind: python, impl: "tools.py#echo"}
+  - {id: timed, kind: python, impl: "tools.py#echo", config: {timeout: 5}}
+  - {id: deep, kind: subgraph, impl: one}
+graph:
+  inputs: [x]
+  outputs: [x]
+  nodes:
+    - {id: tool, uses: own, inputs: {q: "{{ x.y }}"}, map: {set: {a: "{{ b }}"}, history: {h: "{{ c }}"}, delete: [d]}}
+    - {id: timed, uses: timed}
+    - {id: llm, prompt: ask, map: {merge: {e.f: "{{ result.text }}"}}}
+    - id: route
+      cases: [{when: {var: state.g}, to: tool}, {when: {"==": [{var: state.h.i}, 1]}, to: llm}]
+      default: timed
+    - {id: loop, body: body, until: {var: state.j}, max_iterations: 4}
+    - {id: body, name: Body, cases: [{when: true, to: tool}], default: tool}
+    - {id: sub, graph: one, inputs: {q: "{{ k }}"}, map: {set: {l: "{{ result.o }}"}}, on_error: {resume: true}}
+    - {id: call, uses: deep, inputs: {q: "{{ m }}"}, on_error: {to: sub}}
+    - {id: noop, map: {set: {n: "{{ inputs.z }}", x: "{{ x }}"}}}
+subgraphs:
+  one:
+    inputs: [q]
+    outputs: [o, p]
+    nodes: [{id: noop, map: {set: {o: "{{ q }} {{ x }}"}}}]
+"""
+# id -> kind, label, scope, reads, writes, bodies, whether it counts as a step, whether failures are continued
+TRANSLATED = {
+    "tool": ("tool", "", "root", ("x.y", "b", "c"), ("a", "history.h"), (), True, False),
+    "timed": ("tool", "", "root", (), (), (), True, False),
+    "llm": ("llm", "", "root", ("a.b", "x", "c"), ("e.f",), (), True, False),
+    "route": ("router", "", "root", ("g", "h.i"), (), (), True, False),
+    "loop": ("loop", "", "root", ("j",), (), ("loop",), True, False),
+    "body": ("router", "Body", "loop", (), (), (), False, False),
+    "sub": ("subgraph", "", "root", ("k",), ("l", "o", "p"), ("one",), True, True),
+    "call": ("subgraph", "", "root", ("m",), ("o", "p"), ("one",), True, False),
+    "noop": ("noop", "", "root", ("x",), ("n", "x"), (), True, False),
+    "one/noop": ("noop", "noop", "one", ("x",), ("o",), (), True, False),
+}
+
+
+def test_each_type_of_node_has_its_kind_its_reads_and_its_writes():
+    recipe = load(EVERY_TYPE)
+    assert {
+        id: (
+            *(node.kind, node.label, node.scope, node.reads, node.writes, node.bodies, node.counted),
+            node.rescue == Rescue(),
+        )
+        for id, node in recipe.nodes.items()
+    } == TRANSLATED
+    assert {id: node.params["own_id"] for id, node in recipe.nodes.items() if "own_id" in node.params} == {
+        "one/noop": "noop"
+    }
+    assert {id: (region.title, region.owner) for id, region in recipe.regions.items()} == {
+        "root": ("t", ""),
+        "one": ("one", "sub"),
+        "loop": ("", "loop"),
+    }
+
+
+def test_each_type_of_node_has_its_params():
+    nodes = load(EVERY_TYPE).nodes
+    assert nodes["tool"].params.keys() == {"function", "given", "tells_timeout", "map"}
+    assert (nodes["tool"].params["function"], nodes["tool"].params["tells_timeout"]) == ("own", True)
+    assert nodes["tool"].params["map"].keys() == {"set", "history", "delete"}
+    assert nodes["timed"].params.keys() == {"function", "given"}  # its config has its own timeout
+    assert nodes["llm"].params.keys() == {"prompt", "template", "map"}
+    assert [role for role, _ in nodes["llm"].params["prompt"]] == ["system", "user"]
+    assert [target for _, target in nodes["route"].params["cases"]] == ["tool", "llm"]
+    assert nodes["route"].params["default"] == "timed"
+    assert [target for _, target in nodes["body"].params["cases"]] == [""]  # the loop decides how it continues
+    assert nodes["body"].params["default"] == ""
+    assert {key: value for key, value in nodes["loop"].params.items() if key not in ("until", "cure")} == {
+        "tells": True,
+        "max": 4,
+        "limit": "max_iterations",
+    }
+    assert nodes["sub"].params.keys() == {"given", "outputs", "map"}
+    assert nodes["call"].params.keys() == {"function", "tells_timeout", "given", "outputs"}
+    assert nodes["call"].params["outputs"] == ("o", "p")
+
+
+@pytest.mark.parametrize(
+    ("loop", "params"),
+    [
+        ("", {"tells": True, "times": 10}),
+        ("until: {}, max_iterations: 3", {"tells": True, "times": 3}),
+        ("on_exhausted: error", {"tells": True, "max": 10}),
+        ("until: false, on_exhausted: continue", {"tells": True, "times": 10, "until": False}),
+        ("until: false", {"tells": True, "max": 10, "until": False}),
+    ],
+)
+def test_a_loop_ends_at_its_limit_or_fails_there(loop, params):
+    graph = f"{line('a')}\n  - {{id: l, type: loop, body: a{', ' if loop else ''}{loop}}}"
+    made = dict(load(text(graph)).nodes["l"].params)
+    if "until" in made:
+        made["until"] = made["until"]({})
+    assert {key: value for key, value in made.items() if key not in ("limit", "cure")} == params

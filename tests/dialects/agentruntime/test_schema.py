@@ -56,6 +56,153 @@ def test_missing_fields_have_the_defaults_of_the_system():
     assert (agent.graph.edges, agent.graph.max_steps, agent.graph.timeout) == ([], 200, None)
 
 
+NODE_DEFAULTS = {"name": None, "description": None, "retry": None, "timeout": None, "on_error": None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "defaults"),
+    [
+        ({"type": "tool", "uses": "t"}, {"inputs": {}, "map": None, "repeatable": None}),
+        ({"type": "llm", "prompt": "p"}, {"map": None, "repeatable": None}),
+        ({"type": "router", "cases": [{"when": True, "to": "b"}]}, {"default": None}),
+        ({"type": "loop", "body": "b"}, {"until": None, "max_iterations": 10, "on_exhausted": None}),
+        ({"type": "subgraph", "graph": "g"}, {"inputs": {}, "map": None}),
+        ({"type": "noop"}, {"map": None}),
+    ],
+)
+def test_a_node_has_the_defaults_of_its_type(fields, defaults):
+    assert node(**fields).model_dump() == {"id": "n", **fields, **NODE_DEFAULTS, **defaults}
+
+
+def test_the_other_parts_have_their_defaults():
+    tool = {"id": "t", "kind": "python", "impl": "m#f"}
+    agent = AgentDefinition.model_validate(content(tools=[tool], subgraphs={"s": content()["graph"]}))
+    rest = {"mode": "callable", "config": {}, "retry": None, "timeout": None, "repeatable": None}
+    assert agent.tools[0].model_dump() == {**tool, **rest}
+    for graph in (agent.graph, agent.subgraphs["s"]):
+        assert (graph.edges, graph.max_steps, graph.retry, graph.timeout) == ([], 200, None, None)
+    assert (agent.meta.providers, agent.prompts.partials) == ({}, {})
+    assert MapConfig(set={"a": 1}).model_dump() == {"set": {"a": 1}, "merge": {}, "delete": [], "history": {}}
+    assert PromptTemplate(user="x").model_dump() == {"system": None, "user": "x", "assistant": None, "messages": []}
+
+
+LEFT_EMPTY = """\
+meta: {name: t, defaults: , providers: }
+state: {shape: {a: str}, init: }
+prompts: {partials: , templates: {p: {user: x, messages: }}}
+memory: {config: }
+tools: [{id: t, kind: python, impl: "m#f", config: }]
+graph:
+  inputs: [a]
+  outputs: [a]
+  nodes: [{id: n, uses: t, inputs: , map: {set: {a: 1}, merge: , delete: , history: }}, {id: m, graph: s, inputs: }]
+subgraphs: {s: {inputs: [a], outputs: [a], nodes: [{id: n}], edges: }}
+"""
+
+
+def test_any_mapping_or_list_may_be_left_empty():
+    definition, problems = read(read_text(LEFT_EMPTY))
+    assert problems == []
+    spare = LEFT_EMPTY
+    for empty in (
+        "defaults",
+        "providers",
+        "init",
+        "partials",
+        "messages",
+        "config",
+        "inputs",
+        "merge",
+        "delete",
+        "history",
+    ):
+        spare = spare.replace(f", {empty}: ", "").replace(f"{{{empty}: }}", "{}").replace(f"{empty}: , ", "")
+    assert definition == read(read_text(spare))[0]
+    assert read(read_text(LEFT_EMPTY.replace("{partials: , templates: {p: {user: x, messages: }}}", "{templates: }")))[
+        0
+    ]
+
+
+NUMBERS = {
+    # path -> the values at and beyond its bounds: (accepted, rejected)
+    "meta.schema_version": ([1, 2], [0, -1, 1.5]),
+    "meta.defaults.temp": ([0, 0.5, 7], [-0.1, float("inf"), float("nan")]),
+    "meta.defaults.retry.max_attempts": ([1, 2], [0]),
+    "meta.defaults.retry.backoff": ([0, 0.1], [-0.1, float("inf")]),
+    "meta.defaults.timeout.seconds": ([0.1], [0, -1, float("inf")]),
+    "meta.defaults.tracing.sample": ([0, 0.5, 1], [-0.1, 1.1]),
+    "memory.k": ([1, 2], [0]),
+    "graph.max_steps": ([1, 2], [0]),
+}
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+def test_numbers_have_bounds(path):
+    def place(value):
+        *around, last = path.split(".")
+        whole = content(memory={})
+        inner = whole
+        for key in around:
+            inner = inner.setdefault(key, {})
+        inner[last] = value
+        return list_problems(whole)
+
+    accepted, rejected = NUMBERS[path]
+    for value in accepted:
+        assert {code for code, _, _ in place(value)} <= {"R170"}
+    for value in rejected:
+        assert place(value) == [("R114", "error", f"<dict>, {path}")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "meta.name",
+        "meta.defaults.llm",
+        "memory.session_key",
+        "graph.inputs[0]",
+        "graph.outputs[0]",
+        "graph.nodes[0].id",
+        "graph.nodes[0].on_error.to",
+        "graph.edges[0].from",
+        "graph.edges[0].to",
+        "graph.nodes[1].uses",
+        "graph.nodes[2].prompt",
+        "graph.nodes[3].cases[0].to",
+        "graph.nodes[3].default",
+        "graph.nodes[4].body",
+        "graph.nodes[5].graph",
+        "tools[0].id",
+        "tools[0].impl",
+        "prompts.templates.p.messages[0].role",
+    ],
+)
+@pytest.mark.parametrize("name", ["", "n"])
+def test_a_name_is_not_empty(path, name):
+    nodes = [
+        {"id": "n", "on_error": {"to": "b", "resume": True}},
+        {"id": "t", "type": "tool", "uses": "t"},
+        {"id": "l", "type": "llm", "prompt": "p"},
+        {"id": "r", "type": "router", "cases": [{"when": True, "to": "n"}], "default": "n"},
+        {"id": "o", "type": "loop", "body": "n"},
+        {"id": "s", "type": "subgraph", "graph": "g"},
+    ]
+    whole = content(
+        *nodes,
+        memory={"session_key": "s"},
+        tools=[{"id": "t", "kind": "python", "impl": "m#f"}],
+        prompts={"templates": {"p": {"messages": [{"role": "user", "content": ""}]}}},
+    )
+    whole["meta"]["defaults"] = {"llm": "m"}
+    whole["graph"]["edges"] = [{"from": "n", "to": "t"}]
+    *around, last = path.replace("[", ".").replace("]", "").split(".")
+    inner = whole
+    for key in around:
+        inner = inner[int(key) if key.isdigit() else key]
+    inner[int(last) if last.isdigit() else last] = name
+    assert list_problems(whole) == ([] if name else [("R114", "error", f"<dict>, {path}")])
+
+
 def test_a_section_that_is_left_empty_counts_as_left_out():
     text = HEAD + "prompts:\ntools:\nsubgraphs:\nmemory:\ngraph: {inputs: [a], outputs: [a], nodes: [{id: n}], edges: }"
     definition, problems = read(read_text(text))

@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -113,12 +114,10 @@ def _select_new_messages(stored: Sequence[Message], messages: Sequence[Message])
     """Return the messages that are not stored yet: usually those after the stored ones.
 
     If another run has stored more of this conversation since, or a node has truncated the messages, the starts differ;
-    then the result is the messages not found in the store.
+    of what follows, the result is the messages not found in the store.
     """
-    if list(messages[: len(stored)]) == list(stored):
-        return list(messages[len(stored) :])
-    alike = next(n for n, pair in enumerate(zip(stored, [*messages, None], strict=False)) if pair[0] != pair[1])
-    return [message for message in messages[alike:] if message not in stored[alike:]]
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, messages, strict=False)))
+    return [message for message in messages[same:] if message not in stored[same:]]
 
 
 def _collect_path_values(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
