@@ -99,13 +99,13 @@ _NOTHING: tuple[Any, ...] = (None, [], "draft")
 def _is_later(content: Mapping[str, Any]) -> bool:
     """Return True if a recipe uses keys introduced in 0.22 and none that only earlier releases accept."""
     metadata, topology = content.get("metadata"), content.get("topology")
-    if not isinstance(metadata, Mapping) or "x-design" in metadata or not isinstance(topology, Mapping):
+    nodes = topology.get("nodes") if isinstance(topology, Mapping) else None  # only earlier releases accept steps
+    if not isinstance(metadata, Mapping) or "x-design" in metadata or not isinstance(nodes, list):
         return False
-    nodes = topology.get("nodes")
-    listed = [node for node in nodes if isinstance(node, Mapping)] if isinstance(nodes, list) else []
     return any(content.get(word) not in _NOTHING for word in _LATER) or any(
         node.get("type") == "generative" or any(node.get(word) is not None for word in _LATER_IN_NODES)
-        for node in listed
+        for node in nodes
+        if isinstance(node, Mapping)
     )
 
 

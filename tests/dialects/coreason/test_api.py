@@ -279,6 +279,7 @@ def test_equal_clock_seed_and_run_id_give_equal_traces(tmp_path):
     ("given", "order"),
     [
         ("r.yaml", "load('r.yaml')"),
+        (Path("r.yaml"), "load('r.yaml')"),
         (Path("a") / "r.yaml", "r.yaml')"),
         ("kind: Recipe\ntopology: []", "load(...)"),
         (None, "load(...)"),
@@ -299,16 +300,18 @@ def test_max_steps_of_none_is_50_and_a_text_is_reported():
     endless = recipe(["a", "b"], [("a", "b"), ("b", "a")])
     assert len(run(endless, {}, max_steps=None).trace.steps) == 50
     assert run(endless, {}, max_steps=-1).trace.steps == []
-    with pytest.raises(ExecutionError, match="X202"):
-        GraphExecutor(endless, {}, max_steps="x")
+    for limit in ("x", True, [3]):
+        with pytest.raises(ExecutionError, match="X202"):
+            GraphExecutor(endless, {}, max_steps=limit)
 
 
 def test_an_unused_agent_is_a_warning():
     loaded_recipe = recipe([agent("write"), agent("read")], [("write", "read")])
     with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' uses it; did you mean 'write-agent'"):
         GraphExecutor(loaded_recipe, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
-    with pytest.warns(UserWarning, match="the requested names are: write-agent, read-agent"):
+    with pytest.warns(UserWarning, match="the requested names are: write-agent, read-agent") as warned:
         GraphExecutor(loaded_recipe, {}, agents={"other": lambda: 1})
+    assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_an_agent_that_is_not_callable_is_reported_without_a_suggestion():

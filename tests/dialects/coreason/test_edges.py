@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from agentnb.load import load
 from tests.dialects.coreason.recipe_texts import agent, codes, content, problems, router
+from tests.dialects.coreason.release_recipes import EVALUATOR
 
 
 def ways(recipe):
@@ -63,3 +66,52 @@ def test_in_a_draft_a_missing_target_after_a_taken_edge_is_harmless():
 
 def test_an_edge_from_a_missing_node_is_reported():
     assert codes(content(["a"], [("gone", "a")])) == ["R104"]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+@pytest.mark.parametrize(
+    ("edges", "sequential", "parallel", "reported"),
+    [
+        # the edges of a draft of a and b -> those that a run can follow in each mode, what is reported of them
+        (["ab"], ["ab"], ["ab"], []),
+        (["ax"], ["ax"], ["ax"], ["R104"]),
+        (["xa"], [], [], ["R104"]),
+        (["xy"], [], [], ["R104", "R104"]),
+        (["ab", "ax"], ["ab"], ["ab", "ax"], ["R104"]),
+        (["ax", "ab"], ["ax"], ["ax", "ab"], ["R104", "R118"]),
+        (["ax", "ay"], ["ax"], ["ax", "ay"], ["R104", "R104", "R118"]),
+        (["ab", "ab"], ["ab", "ab"], ["ab", "ab"], ["R118"]),
+        (["ab", "aa"], ["ab", "aa"], ["ab", "aa"], ["R118"]),
+    ],
+)
+def test_a_draft_has_the_edges_that_a_run_can_follow(mode, edges, sequential, parallel, reported):
+    pairs = [tuple(edge) for edge in edges]
+    document = content(["a", "b"], pairs, topology={"status": "draft"}, policy={"execution_mode": mode})
+    recipe = load(document)
+    kept = sequential if mode == "sequential" else parallel
+    missing = dict.fromkeys(target for _, target in kept if target not in "ab")
+    assert {node.id: node.place.path for node in recipe.nodes.values() if node.kind == "missing"} == {
+        target: f"topology.edges[{[edge[1] for edge in edges].index(target)}]" for target in missing
+    }
+    if mode == "sequential":  # in parallel mode, edges lead to the sections
+        assert [f"{edge.source}{edge.target}" for edge in recipe.edges] == kept
+        assert [code for code in codes(document) if code != "R115"] == reported
+
+
+def test_the_edges_of_a_node_that_chooses_are_its_routes():
+    judge = {**EVALUATOR, "id": "j", "pass_route": "a", "fail_route": ""}
+    nodes = [router("r", {"x": "a", "y": "", "z": "j"}, "b"), judge, falling("route_to_fallback", ""), "b"]
+    recipe = load(content(nodes, [("a", "b")]))
+    assert [(edge.source, edge.target, edge.kind, edge.condition) for edge in recipe.edges] == [
+        ("a", "b", "sequential", ""),
+        ("r", "a", "route", "x"),
+        ("r", "j", "route", "z"),
+        ("r", "b", "route", "otherwise"),
+        ("j", "a", "route", "pass"),
+    ]
+
+
+def test_an_edge_may_have_a_label():
+    document = content(["a", "b"], [("a", "b")])
+    document["topology"]["edges"][0]["condition"] = "if it rains"
+    assert load(document).edges[0].condition == "if it rains"

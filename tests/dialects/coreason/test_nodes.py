@@ -267,3 +267,46 @@ def test_an_invalid_timeout_counts_as_none():
 def test_the_default_model_policy_may_be_a_models_name():
     recipe = load(content([agent("a"), agent("b", model_policy="big")], [("a", "b")], default_model_policy="small"))
     assert [recipe.nodes[name].params["model"] for name in "ab"] == ["small", "big"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"), [(1, True), (10**9, True), (10**9 + 1, False), (0, False), (-1, False), (None, False)]
+)
+def test_a_wait_is_longer_than_nothing_and_at_most_30_years(seconds, kept):
+    found = seconds if kept else None
+    assert node("human", timeout_seconds=seconds).params.get("timeout") == found
+    assert node("agent", {"timeout_seconds": seconds}).params.get("timeout") == found
+    if seconds is not None:
+        delayed = node("agent", recovery={"max_retries": 1, "retry_delay_seconds": seconds})
+        assert delayed.params["backoff"] == (found or 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "reads", "writes"),
+    [
+        ("agent", {}, (), ("output",)),
+        ("agent", {"inputs_map": {"a": "x", "b": "y", "c": "x"}}, ("x", "y"), ("output",)),
+        ("agent", {"metadata": {"simulated": [{"p": 1, "q": 2}, {"q": 3, "r": 4}]}}, (), ("p", "q", "r")),
+        ("human", {}, (), ("response",)),
+        ("router", {}, ("k",), ()),
+        ("evaluator", {}, ("reply.text",), ("critique",)),
+        ("generative", {}, (), ()),
+        ("generative", {"output_schema": {"type": "string"}}, (), ("n",)),
+        ("generative", {"output_schema": {"a": "string", "b": "integer"}}, (), ("a", "b")),
+    ],
+)
+def test_each_type_of_node_has_its_reads_and_writes(kind, more, reads, writes):
+    custom_node = node(kind, **more)
+    assert (custom_node.id, custom_node.kind, custom_node.label, custom_node.place) == ("n", kind, "", PLACE)
+    assert (custom_node.reads, custom_node.writes) == (reads, writes)
+    rescue = {"behavior": "continue_with_default", "default_output": {"z": 1, **dict.fromkeys(writes)}}
+    assert node(kind, recovery=rescue, **more).writes == (*writes, "z")
+
+
+def test_a_generative_node_has_nothing_but_its_params():
+    custom_node = node("generative", {"safety_preamble": "Do no harm."}, "m", allowed_tools=["a", "b"])
+    assert {key: value for key, value in custom_node.params.items() if key != "solver"} == {
+        "goal": "a poem", "schema": {}, "tools": ("a", "b"), "prompt": "Do no harm.", "model": "m",
+    }  # fmt: skip
+    assert custom_node.inputs is None
+    assert node("generative", model={}).params.keys() == {"goal", "schema", "tools", "solver"}

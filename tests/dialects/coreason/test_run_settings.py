@@ -86,3 +86,98 @@ def test_retries_and_timeouts_of_the_policy_reach_the_calls():
     session = run(load(one), tools={"a-agent": fails})
     assert (len(attempted), session.status) == (3, "failed")
     assert session.trace.frames.calls["attempt"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("policy", "limits"),
+    [
+        (None, {}),
+        ({}, {}),
+        ({"budget_cap_usd": 0, "token_budget": 0}, {"max_cost_usd": 0, "max_tokens": 0}),
+        ({"budget_cap_usd": 0.5}, {"max_cost_usd": 0.5}),
+        ({"token_budget": 7, "budget_cap_usd": -0.1}, {"max_tokens": 7}),
+        ({"token_budget": -1}, {}),
+    ],
+)
+def test_the_policys_limits_are_those_of_the_run(policy, limits):
+    assert dict(recipe(policy=policy).limits) == {"max_steps": 50, **limits}
+
+
+Q = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("described", "inputs", "required", "schema"),
+    [
+        ({}, {}, (), False),
+        ({"q": Q}, {"q": Q}, (), False),
+        ({"q": "string", "r": {"type": "string", "required": True}}, {"q": Q, "r": Q}, ("r",), False),
+        ({"q": {"required": ["a"]}}, {"q": {"required": ["a"]}}, (), False),
+        ({"properties": {"q": Q}}, {"q": Q}, (), True),
+        (
+            {"type": "object", "properties": {"q": Q, "r": Q}, "required": ["r", "gone", 5]},
+            {"q": Q, "r": Q},
+            ("r",),
+            True,
+        ),
+        (
+            {"properties": {"q": {**Q, "required": True}, "r": "string"}, "required": ["r", "q"]},
+            {"q": Q, "r": Q},
+            ("r", "q"),
+            True,
+        ),
+        ({"properties": {"q": {**Q, "required": True}}, "required": "q"}, {"q": Q}, ("q",), True),
+        ({"type": "array", "properties": {}}, {"type": {"type": "array"}, "properties": {}}, (), False),
+        ({"properties": "string"}, {"properties": Q}, (), False),
+    ],
+)
+def test_inputs_are_a_map_of_properties_or_a_schema(described, inputs, required, schema):
+    found = recipe(interface={"inputs": described, "outputs": described})
+    assert (dict(found.inputs), found.meta["required"]) == (inputs, required)
+    assert found.meta["input_schema"] == ({**described, "properties": inputs} if schema else None)
+    assert found.outputs == tuple(inputs)
+
+
+def test_the_state_and_the_inputs_have_initial_values():
+    state = {"properties": {"a": {"default": 1}, "b": {"default": None}, "c": {}, "d": "string", "q": {"default": 2}}}
+    inputs = {"q": {"default": 3}, "r": {"type": "string"}, "s": {"default": False}}
+    found = recipe(state=state, interface={"inputs": inputs})
+    assert dict(found.init) == {"a": 1, "b": None, "q": 3, "s": False}
+
+
+EARLIER_ORIGIN = {
+    "generated_by": "me",
+    "generation_rationale": "why",
+    "original_user_intent": "what",
+    "tested_models": ["m"],
+}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "provenance"),
+    [
+        ({}, None),
+        ({"version": "2", "team": "desk", "description": "d"}, None),
+        ({"tested_models": [], "confidence_score": None}, None),
+        (
+            {
+                "generated_by": "me",
+                "generation_rationale": "why",
+                "original_user_intent": "what",
+                "tested_models": ["m"],
+            },
+            {
+                "generated_by": "me",
+                "generation_rationale": "why",
+                "original_user_intent": "what",
+                "tested_models": ["m"],
+            },
+        ),
+        ({"provenance": "by hand"}, {"provenance": "by hand"}),
+        ({"provenance": "by hand", "confidence_score": 1}, {"confidence_score": 1, "provenance": "by hand"}),
+        ({"generated_by": "me", "provenance": {"generated_by": "it"}}, {"generated_by": "it"}),
+    ],
+)
+def test_the_origin_of_a_recipe_is_told_by_its_metadata(metadata, provenance):
+    expected = {} if provenance is None else {"provenance": provenance}
+    assert recipe(metadata={"name": "t", **metadata}).meta["about"] == expected

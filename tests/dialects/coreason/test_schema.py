@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from itertools import product
+from operator import eq, ge, gt, le, lt, ne
+
 import pytest
 from pydantic import ValidationError
 
+from agentnb.dialects.coreason.parts import profiles, sections_schema
+from agentnb.dialects.coreason.parts.profiles import SolverConfig
 from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, expand
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from tests.dialects.coreason.recipe_texts import agent, content
-from tests.dialects.coreason.release_recipes import release_20, release_21, release_22
+from tests.dialects.coreason.release_recipes import EVALUATOR, release_20, release_21, release_22
 
 
 def make_definition(**changes):
@@ -160,3 +165,241 @@ def test_a_recipe_with_values_that_json_cannot_represent_runs():
     assert load(content(["a"], metadata={"name": "t", "team": b"\xff"})).name == "t"
     with pytest.raises(RecipeError, match=r"R244: the value of metadata.provenance.by is a bytes"):
         load(content(["a"], metadata={"name": "t", "provenance": {"by": b"\xff"}}))
+
+
+def dump(model, *required):
+    """Return the fields of a model that are not required, with their defaults."""
+    return {name: value for name, value in model.model_dump(mode="json").items() if name not in required}
+
+
+NODE_DEFAULTS = {
+    "metadata": {},
+    **dict.fromkeys(["presentation", "interaction", "visualization", "collaboration", "recovery", "reasoning"]),
+}
+NODES = {
+    "agent": (
+        {},
+        {
+            **dict.fromkeys(["agent_ref", "system_prompt_override", "cognitive_profile", "model_policy"]),
+            "inputs_map": {},
+        },
+    ),
+    "human": ({"prompt": "?"}, {"timeout_seconds": None, "required_role": None}),
+    "router": ({"input_key": "k", "routes": {}, "default_route": ""}, {}),
+    "evaluator": ({key: value for key, value in EVALUATOR.items() if key not in ("id", "type")}, {}),
+    "generative": (
+        {"goal": "g", "output_schema": {}},
+        {"allowed_tools": [], "solver": SolverConfig().model_dump()},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_a_node_has_the_defaults_of_its_type(kind):
+    required, defaults = NODES[kind]
+    node = RecipeDefinition.model_validate(content([{"id": "n", "type": kind, **required}])).topology.nodes[0]
+    assert dump(node, "id", "type", *required) == {**NODE_DEFAULTS, **defaults}
+
+
+def test_a_recipe_has_the_defaults_of_its_release():
+    recipe = make_definition(state={"properties": {}}, policy={})
+    assert dump(recipe, "metadata", "topology", "state", "policy") == {
+        "apiVersion": "coreason.ai/v2",
+        "kind": "Recipe",
+        "interface": {"inputs": {}, "outputs": {}},
+        "requirements": [],
+        "status": "draft",
+        "tests": [],
+        **dict.fromkeys(["environment", "default_model_policy", "compliance", "identity", "guardrails"]),
+    }
+    assert (recipe.topology.status, recipe.topology.edges[0].condition) == ("valid", None)
+    assert dump(recipe.state, "properties") == {"persistence": "ephemeral"}
+    assert dump(recipe.policy) == {
+        "max_retries": 0,
+        "timeout_seconds": None,
+        "execution_mode": "sequential",
+        "priority": 5,
+        "rate_limit_rpm": None,
+        "rate_limit_tpm": None,
+        "caching_enabled": True,
+        "budget_cap_usd": None,
+        "token_budget": None,
+        "sensitive_tools": [],
+        "allowed_mcp_servers": [],
+        "safety_preamble": None,
+        "legal_disclaimer": None,
+    }
+    metadata = {
+        "version": "0.1.0",
+        "requires_auth": False,
+        "tested_models": [],
+        **dict.fromkeys(["description", "created", "provenance", "generation_rationale", "original_user_intent"]),
+        **dict.fromkeys(["generated_by", "confidence_score", "design_metadata"]),
+    }
+    assert dump(recipe.metadata, "name") == dump(make_definition(status="archived").metadata, "name") == metadata
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "defaults"),
+    [
+        (
+            sections_schema.Recovery,
+            {},
+            {
+                **dict.fromkeys(["max_retries", "fallback_node_id", "default_output"]),
+                "retry_delay_seconds": 1.0,
+                "behavior": "fail_workflow",
+            },
+        ),
+        (
+            sections_schema.Constraint,
+            {"variable": "a", "operator": "eq", "value": 1},
+            {"required": True, "error_message": None},
+        ),
+        (sections_schema.ChaosConfig, {}, {"latency_ms": 0, "error_rate": 0.0, "token_throttle": False}),
+        (
+            profiles.EvaluationProfile,
+            {},
+            {
+                **dict.fromkeys(["expected_latency_ms", "golden_dataset_uri", "evaluator_model"]),
+                "grading_rubric": [],
+            },
+        ),
+        (profiles.SemanticRef, {"intent": "i"}, {"constraints": [], "candidates": [], "optimization": None}),
+        (
+            profiles.ModelChoice,
+            {},
+            {
+                "strategy": "priority",
+                **dict.fromkeys(["min_context_window", "max_input_cost_per_m"]),
+                "compliance": [],
+                "provider_whitelist": [],
+                "allow_fallback": True,
+            },
+        ),
+        (
+            profiles.CognitiveProfile,
+            {"role": "r"},
+            {
+                "reasoning_mode": "standard",
+                **dict.fromkeys(["reasoning", "reflex", "memory_write", "task_primitive"]),
+                "knowledge_contexts": [],
+                "memory_read": [],
+            },
+        ),
+    ],
+)
+def test_a_part_has_the_defaults_of_its_release(model, given, defaults):
+    assert dump(model(**given), *given) == defaults
+
+
+@pytest.mark.parametrize(
+    ("path", "accepted", "rejected"),
+    [
+        ("metadata.confidence_score", [0, 0.5, 1], [-0.01, 1.01]),
+        ("policy.rate_limit_rpm", [0, 1], [-1]),
+        ("policy.rate_limit_tpm", [0, 1], [-1]),
+        ("policy.priority", [10, 8, 5, 2, 1, "CRITICAL", "high", "Normal", "low", "batch"], [0, 3, 9, 11, "urgent"]),
+    ],
+)
+def test_numbers_have_bounds(path, accepted, rejected):
+    section, key = path.split(".")
+
+    def validate(value):
+        return make_definition(**{section: {**({"name": "t"} if section == "metadata" else {}), key: value}})
+
+    for value in accepted:
+        assert getattr(getattr(validate(value), section), key) is not None
+    for value in rejected:
+        with pytest.raises(ValidationError, match=key):
+            validate(value)
+
+
+def test_priorities_have_the_numbers_of_their_release():
+    assert {member.name: member.value for member in sections_schema.Priority} == {
+        "CRITICAL": 10, "HIGH": 8, "NORMAL": 5, "LOW": 2, "BATCH": 1,
+    }  # fmt: skip
+
+
+LATER = [
+    *({word: {}} for word in ("environment", "compliance", "identity", "guardrails")),
+    {"default_model_policy": "m"},
+    {"status": "archived"},
+    {"tests": [{"id": "t", "description": "d", "inputs": {}, "validation_logic": "fuzzy"}]},
+    *({"nodes": [agent("a", **{word: {}})]} for word in ("interaction", "visualization", "recovery", "reasoning")),
+    {"nodes": [agent("a", collaboration={"mode": "co_edit"})]},
+    {"nodes": [agent("a", model_policy="m")]},
+    {"nodes": [agent("a", cognitive_profile={"role": "r"})]},
+    {"nodes": [agent("a"), {"id": "g", "type": "generative", "goal": "g", "output_schema": {}}]},
+]
+EARLIER = [
+    {},
+    {"status": "draft", "tests": [], "environment": None, "identity": None},
+    {"nodes": [agent("a", recovery=None, interaction=None, model_policy=None)]},
+    {"status": "archived", "topology": [agent("a")]},
+    {"status": "archived", "topology": {"steps": [agent("a")]}},
+]
+
+
+@pytest.mark.parametrize(("words", "later"), [*((each, True) for each in LATER), *((each, False) for each in EARLIER)])
+def test_words_of_later_releases_close_the_metadata(words, later):
+    words = dict(words)
+    recipe = content(words.pop("nodes", ["a"]), metadata={"name": "t", "team": "desk"}) | words
+    for metadata, rejected in (
+        ({"name": "t", "team": "desk"}, later),
+        ({"name": "t", "x-design": {"x": 1, "y": 1}}, False),
+    ):
+        if rejected:
+            with pytest.raises(ValidationError, match="team"):
+                RecipeDefinition.model_validate({**recipe, "metadata": metadata})
+        else:
+            assert RecipeDefinition.model_validate({**recipe, "metadata": metadata}).metadata.name == "t"
+
+
+OPERATORS = {
+    "eq": eq,
+    "neq": ne,
+    "gt": gt,
+    "gte": ge,
+    "lt": lt,
+    "lte": le,
+    "in": lambda found, value: found in value,
+    "contains": lambda found, value: value in found,
+}
+VALUES = [None, True, 0, 1, 2, 1.0, "", "a", "ab", [], [1], ["a"], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_requirement_compares_as_python_does_and_fails_for_other_types(operator):
+    for found, value in product(VALUES, VALUES):
+        rule = sections_schema.Constraint(variable="a.b", operator=operator, value=value)
+        try:
+            expected = OPERATORS[operator](found, value)
+        except TypeError:
+            expected = False
+        assert rule.evaluate({"a": {"b": found}, "a.b": value}) is expected, (found, value)
+
+
+@pytest.mark.parametrize(
+    ("topology", "full"),
+    [
+        ([], ([], [], "")),
+        ([{"id": "a"}], (["a"], [], "a")),
+        ([{"id": "a"}, {"id": "b"}, {"id": "c"}], (["a", "b", "c"], [("a", "b"), ("b", "c")], "a")),
+        ({"steps": [{"id": "a"}, {"id": "b"}]}, (["a", "b"], [("a", "b")], "a")),
+        ([{"id": "a"}, {"id": 5}, {"type": "x"}, "text", {"id": "b"}], (["a", 5, None, None, "b"], [("a", "b")], "a")),
+    ],
+)
+def test_a_list_of_nodes_is_expanded_to_a_chain(topology, full):
+    expanded = expand(topology)
+    ids = [node.get("id") if isinstance(node, dict) else None for node in expanded["nodes"]]
+    edges = [(edge["source"], edge["target"]) for edge in expanded["edges"]]
+    assert (ids, edges, expanded["entry_point"]) == full
+    assert expanded.keys() == {"nodes", "edges", "entry_point"}
+
+
+@pytest.mark.parametrize(
+    "topology", [None, 5, "text", {}, {"nodes": []}, {"steps": "text"}, {"steps": [], "nodes": [], "entry_point": "a"}]
+)
+def test_another_topology_is_not_expanded(topology):
+    assert expand(topology) is topology
