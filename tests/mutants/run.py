@@ -390,7 +390,20 @@ def on_import(path: Path, line: int) -> tuple[range, set[str]]:
                 names |= {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
             case _:
                 block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
+                # A loop that sets attributes, for example, names the class that it changes.
+                names |= {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)} & defined_in(path)
     return body, names
+
+
+def defined_in(path: Path) -> set[str]:
+    """Return the names of a module's functions and classes, and the names that it assigns."""
+    names = set[str]()
+    for statement in parse(path).body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(statement.name)
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            names |= names_in(statement)
+    return names
 
 
 def function_around(path: Path, line: int) -> range:
