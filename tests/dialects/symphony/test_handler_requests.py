@@ -38,6 +38,7 @@ def test_the_settings_of_a_request_are_sent_and_not_retained(serve):
     assert sent == [("m-1", 0.5, 100), ("m-9", 0.1, 7), ("m-1", 0.5, 100)]
 
 
+CALL, OTHER = base.ToolCall("1", "search", {"q": "rain"}), base.ToolCall("2", "look_up", {})
 CONFIGS = ({"model": "left", "temperature": 0.1}, {"model": "right", "temperature": 0.9, "max_tokens": 5})
 
 
@@ -163,6 +164,57 @@ def test_an_abandoned_stream_of_a_custom_provider_is_closed():
         assert piece == "one"
         break
     assert over.wait(10)
+
+
+USED = [{"prompt_tokens": 1, "completion_tokens": 2}, {"prompt_tokens": 3, "completion_tokens": 4}]
+PIECES = [
+    "Hel",
+    "",
+    None,
+    LLMResponse("lo", "first", USED[0], tool_calls=[CALL], finish_reason="stop", provider="one"),
+    LLMResponse("", "last", USED[1], tool_calls=[OTHER], finish_reason="length", provider="two"),
+    LLMResponse("!", "", {"prompt_tokens": 5}),
+]
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["now", "later"])
+def test_the_pieces_of_a_stream_add_up_to_a_response(later):
+    class Now(Own):
+        def complete_stream(self, request):
+            yield from PIECES
+
+    class Later(Own):
+        async def complete_stream(self, request):
+            for piece in PIECES:
+                yield piece
+
+    heard = []
+    client = LLMHandler.of(Later() if later else Now()).get_provider().client
+    response = client.complete(LLMRequest(HI, on_token=heard.append))
+    response = asyncio.run(response) if later else response
+    assert heard == ["Hel", "lo", "!"]
+    assert (response.content, response.model, response.usage.total_tokens) == ("Hello!", "last", 7)
+    assert (response.tool_calls, response.finish_reason, response.provider) == ((CALL, OTHER), "length", "two")
+
+
+def test_a_stream_without_pieces_is_an_empty_response():
+    class Silent(Own):
+        def complete_stream(self, request):
+            return iter(())
+
+    response = LLMHandler.of(Silent()).get_provider().client.complete(LLMRequest(HI, on_token=print))
+    assert (response.content, response.model, response.usage.total_tokens) == ("", "", None)
+    assert (response.tool_calls, response.finish_reason, response.provider) == ((), "", "")
+
+
+def test_a_provider_counts_its_requests():
+    numbers = []
+    provider = LLMHandler.of(lambda request: numbers.append((request.number, request.of_node)) or "x").get_provider()
+    provider.complete(LLMRequest(HI, number=9))
+    asyncio.run(provider.acomplete(LLMRequest(HI)))
+    list(provider.complete_stream(LLMRequest(HI)))
+    assert numbers == [(0, 0), (1, 1), (2, 2)]
+    assert LLMHandler.of(["one", "two"]).is_simulated
 
 
 def test_an_error_in_a_stream_is_raised_where_it_is_read(serve):

@@ -98,6 +98,51 @@ def test_a_named_provider_needs_no_other_name():
     assert handler.complete({"messages": [{"role": "user", "content": "Hi"}]}).content == "None: Hi"
 
 
+@pytest.mark.parametrize(
+    ("given", "name", "model"),
+    [
+        (("openai",), "openai", "gpt-4o-mini"),
+        (("openai:gpt-9",), "openai", "gpt-9"),
+        (("claude",), "claude", "claude-sonnet-4-5"),
+        (("anthropic:big:one",), "anthropic", "big:one"),
+        (("simulated",), "simulated", None),
+        (("mine", "openai:gpt-9"), "mine", "gpt-9"),
+        (("mine", {"provider": "gemini"}), "mine", "gemini-2.5-flash"),
+        (({"provider": "gemini"},), "gemini", "gemini-2.5-flash"),
+        (({"provider": " Gemini ", "model": "m"},), "Gemini", "m"),
+        (({"name": "mine", "provider": "openai"},), "mine", "gpt-4o-mini"),
+        (({"name": "mine", "type": "OpenAI"},), "mine", "gpt-4o-mini"),
+        (({"name": "openai", "type": "openai_compatible", "model": "m"},), "openai", "m"),
+        (("lmstudio",), "lmstudio", None),
+    ],
+)
+def test_a_provider_is_named_with_its_model(given, name, model, monkeypatch):
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(variable, KEY)
+    provider = LLMHandler().register_provider(*given)
+    assert (provider.name, provider.model) == (name, model)
+
+
+@pytest.mark.parametrize("name", [None, "", "  "])
+def test_without_a_name_the_default_provider_is_used(name, monkeypatch):
+    handler = LLMHandler()
+    with pytest.raises(AgentRuntimeError, match="X465"):
+        handler.get_provider(name)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    assert handler.get_provider(name).name == "anthropic"
+    handler.register_provider("mine", ["x"])
+    handler.register_provider("other", ["x"])
+    assert handler.get_provider(name).name == "mine"
+
+
+def test_providers_without_a_key_are_available_by_name():
+    assert LLMHandler().get_provider("simulated").is_simulated
+    assert not LLMHandler().get_provider("lmstudio").is_simulated
+    for name in ("openai", "gemini", "gone"):
+        with pytest.raises(AgentRuntimeError, match="X465"):
+            LLMHandler().get_provider(name)
+
+
 def test_the_last_provider_of_a_name_is_used_and_the_first_one_is_the_default():
     handler = LLMHandler()
     for name, answer in (("a", "1"), ("b", "2"), ("A", "3")):

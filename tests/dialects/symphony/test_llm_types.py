@@ -159,6 +159,27 @@ def test_a_message_without_a_text_is_an_empty_one(role):
         assert LLMRequest([message]).messages == (LLMMessage(role, ""),)
 
 
+CALLS = [{"id": "1", "name": "search", "arguments": {"q": "rain"}}]
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        ({"role": "assistant", "tool_calls": CALLS}, LLMMessage("assistant", "", (base.ToolCall(**CALLS[0]),))),
+        (
+            {"role": "assistant", "content": "Look", "tool_calls": CALLS},
+            LLMMessage("assistant", "Look", (base.ToolCall(**CALLS[0]),)),
+        ),
+        ({"role": "tool", "content": "wet", "tool_call_id": "1"}, LLMMessage("tool", "wet", tool_call_id="1")),
+        ({"role": "tool", "content": "wet", "tool_call_id": "", "tool_calls": []}, LLMMessage("tool", "wet")),
+        (LLMMessage("tool", "wet", tool_call_id="1"), LLMMessage("tool", "wet", tool_call_id="1")),
+        (SimpleNamespace(role="user", content="Hi"), LLMMessage("user", "Hi")),
+    ],
+)
+def test_a_message_keeps_its_tool_calls(message, read):
+    assert LLMRequest([message]).messages == (read,)
+
+
 @pytest.mark.parametrize("config", [5, ["m"], True, dict, print], ids=repr)
 def test_an_invalid_configuration_is_reported(config):
     with pytest.raises(AgentRuntimeError, match="X463"):

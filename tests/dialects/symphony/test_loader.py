@@ -8,6 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb import cli
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor
+from agentnb.dialects.table import DIALECTS
 from tests.dialects.symphony.symphony_agents import call, executor, registry
 
 TEXT = """
@@ -163,3 +164,109 @@ def test_the_command_line_checks_draws_and_runs_an_agent(tmp_path: Path, capsys:
     output = capsys.readouterr().out
     assert "finished after 10 steps" in output
     assert "good bye" in output
+
+
+ALWAYS = {("system_prompt", "request", ""), ("request", "llm", ""), ("llm", "result", "error")}
+TOOLS = {
+    ("llm", "parse", ""),
+    ("parse", "check", "decision.kind == 'tool'"),
+    ("parse", "result", "decision.kind != 'tool'"),
+    ("parse", "result", "error"),
+    ("check", "tool", ""),
+}
+
+
+def after_tool(successor: str) -> set[tuple[str, str, str]]:
+    return {("check", successor, "error"), ("tool", successor, ""), ("tool", successor, "error")}
+
+
+def after_call(successor: str) -> set[tuple[str, str, str]]:
+    return {("next_call", "check", "calls_on"), ("next_call", successor, "not calls_on")}
+
+
+ROUND = {("next_round", "request", "goes_on"), ("next_round", "result", "not goes_on")}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("calls", [1, 2, 5])
+@pytest.mark.parametrize("tools", [[], ["ok"]])
+def test_an_agent_has_the_steps_that_it_needs(tools: list[str], calls: int, native: bool) -> None:
+    recipe = nb.load({"name": "A", "task": "t", "tools": tools, "maxCalls": calls, "llm": {"native_tools": native}})
+    end = "next_round" if calls > 1 else "result"
+    edges = {*ALWAYS, ("llm", "result", "")}
+    if tools:
+        edges = ALWAYS | TOOLS | (after_tool("next_call") | after_call(end) if native else after_tool(end))
+        edges |= ROUND if calls > 1 else set()
+    found = [(edge.source, edge.target, edge.kind if edge.kind == "error" else edge.condition) for edge in recipe.edges]
+    assert sorted(found) == sorted(edges)
+    back = {(edge.source, edge.target) for edge in recipe.edges if edge.kind == "loop_back"}
+    assert back == {edge[:2] for edge in edges if edge[2] in ("calls_on", "goes_on")}
+    assert set(recipe.nodes) == {"system_prompt"} | {target for _, target, _ in edges}
+    assert recipe.check() == []
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_the_steps_of_an_agent_have_its_settings(native: bool) -> None:
+    llm = {"model": "m", "nativeTools": native, "timeout": 5}
+    fields = {**FIELDS, "maxCalls": 3, "requireApproval": True, "timeout": 7, "llm": llm}
+    nodes = nb.load(fields).nodes
+    reads_and_writes = {
+        "system_prompt": ((), ("system_prompt", "tools")),
+        "request": (("system_prompt", "task", "tools", "conversation"), ("request",)),
+        "llm": (("request",), ("answer", "model", "usage")),
+        "parse": (("answer", "conversation"), ("decision", "calls")),
+        "check": (("decision",), ("tools_executed",)),
+        "tool": (("decision",), ("tools_executed",)),
+        "next_call": (("calls",), ("decision", "calls", "calls_on")),
+        "next_round": (("usage", "answer", "tools_executed"), ("goes_on", "conversation")),
+        "result": (("answer", "decision", "tools_executed", "failure", "model", "usage"), ("result",)),
+    }
+    if not native:
+        reads_and_writes |= {
+            "system_prompt": ((), ("system_prompt",)),
+            "request": (("system_prompt", "task", "conversation"), ("request",)),
+            "parse": (("answer",), ("decision",)),
+        }
+        del reads_and_writes["next_call"]
+    assert {id: (node.reads, node.writes) for id, node in nodes.items()} == reads_and_writes
+    params = {id: node.params for id, node in nodes.items()}
+    assert (params["llm"]["name"], params["llm"]["json"], params["llm"]["timeout"]) == ("Support", not native, 5)
+    assert params["check"]["approval"] is True
+    assert (params["parse"]["native"], params["system_prompt"]["native"]) == (native, native)
+    assert params["next_round"]["most"] == 3
+    assert params["system_prompt"]["tools"] == params["check"]["tools"] == ("ok",)
+    assert "llm" not in params["system_prompt"]["config"]
+    plain = nb.load({**fields, "llm": None, "requireApproval": False}).nodes
+    assert (plain["llm"].params["timeout"], plain["check"].params["approval"]) == (7, False)
+    assert "simulated" not in plain["llm"].params
+
+
+def test_the_model_of_an_agent_is_that_of_its_recipe() -> None:
+    def provider(llm: Any) -> Any:
+        return nb.load({**FIELDS, "llm": llm}).meta.get("provider")
+
+    assert provider("openai:gpt") == ("openai:gpt", {})
+    assert provider({"provider": "simulated"}) == ("simulated:", {})
+    assert provider("gpt") is provider(None) is None
+    recipe = nb.load(FIELDS)
+    assert (recipe.meta["required"], recipe.outputs, dict(recipe.inputs)) == (
+        ("task",),
+        ("result",),
+        {"task": {"type": "string"}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "mine"),
+    [
+        *(({"name": "a", field: ""}, True) for field in ("task", "directives", "systemPrompt", "system_prompt", "llm")),
+        *(({"name": "a", field: 1}, True) for field in ("maxCalls", "max_calls")),
+        ({"name": "a"}, False),
+        ({"task": "t"}, False),
+        ({"name": "a", "tools": []}, False),
+        *(({"name": "a", "task": "t", field: 1}, False) for field in ("graph", "topology", "apiVersion", "metadata")),
+        ({"name": "a", "task": "t", "workflow": 1}, False),
+    ],
+)
+def test_an_agent_is_recognized_by_its_keys(given: dict[str, Any], mine: bool) -> None:
+    assert DIALECTS["symphony"].recognize(given) is mine

@@ -88,3 +88,71 @@ def test_a_key_is_masked_in_the_dump_of_a_config_and_everywhere_else():
     )  # fmt: skip
     assert mask_text("it is k3y-of-ours-4711") == "it is ********"
     assert AgentConfig(**dict(config)) == config
+
+
+def test_missing_fields_have_their_defaults() -> None:
+    assert AgentConfig(name="A").model_dump() == {
+        "name": "A", "description": "", "task": "", "tools": [], "llm": None, "directives": None,
+        "system_prompt": None, "max_calls": 1, "timeout": None, "require_approval": False, "capabilities": [],
+        "enable_cache": False, "enable_streaming": False, "stream_options": None, "log": None,
+    }  # fmt: skip
+    assert ModelConfig().model_dump() == {
+        "model": None, "provider": None, "api_key": None, "temperature": None, "max_tokens": None, "timeout": None,
+        "native_tools": False,
+    }  # fmt: skip
+    assert (ModelConfig().settings, AgentConfig(name="A", tools=["x"]).native) == ({}, False)
+
+
+VALUES = {
+    **dict.fromkeys(["max_calls", "max_tokens"], 7),
+    **dict.fromkeys(["require_approval", "enable_cache", "enable_streaming", "native_tools"], True),
+    "system_prompt": "s",
+    "stream_options": {"a": 1},
+    "api_key": "k",
+}
+IN_MODEL = ("api_key", "max_tokens", "native_tools")
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_field_has_two_spellings(name: str) -> None:
+    first, *rest = name.split("_")
+    for word in (name, first + "".join(map(str.title, rest))):
+        values = {"llm": {word: VALUES[name]}} if name in IN_MODEL else {word: VALUES[name]}
+        config = AgentConfig(name="A", **values)
+        assert getattr(config.model if name in IN_MODEL else config, name) == VALUES[name]
+        assert to_config({"name": "A", **values}) == config
+
+
+def test_the_first_eight_fields_may_be_positional() -> None:
+    given = ("A", "d", "t", ["x"], "m", "r", "s", 2)
+    names = ("name", "description", "task", "tools", "llm", "directives", "system_prompt", "max_calls")
+    config = AgentConfig(*given)
+    assert tuple(getattr(config, name) for name in names) == given
+    assert AgentConfig("A", "d", description="e").description == "e"
+
+
+@pytest.mark.parametrize("empty", ["description", "task", "tools", "capabilities"])
+def test_a_field_may_be_left_empty(empty: str) -> None:
+    config = to_config({"name": "A", "llm": "m", empty: None})
+    assert config == to_config({"name": "A", "llm": "m"})
+    assert getattr(config, empty) in ("", [])
+
+
+@pytest.mark.parametrize("tools", [["a", "b", "a"], ("a", "b"), {"a"}, frozenset({"a"})])
+def test_tools_are_a_list_without_duplicates(tools: Any) -> None:
+    assert AgentConfig(name="A", tools=tools).tools == list(dict.fromkeys(tools))
+
+
+def test_settings_of_a_model_are_those_that_are_set() -> None:
+    model = ModelConfig(model="m", provider="p", api_key="k", temperature=0, max_tokens=1, timeout=2, native_tools=True)
+    assert model.settings == {
+        "model": "m", "provider": "p", "api_key": "k", "temperature": 0, "max_tokens": 1, "timeout": 2,
+    }  # fmt: skip
+
+
+def test_native_tools_need_tools_and_a_model_that_has_them() -> None:
+    native = {"native_tools": True}
+    assert AgentConfig(name="A", tools=["x"], llm=native).native
+    assert not AgentConfig(name="A", llm=native).native
+    assert not AgentConfig(name="A", tools=["x"], llm={"native_tools": False}).native
+    assert not AgentConfig(name="A", tools=["x"], llm="m").native

@@ -75,8 +75,10 @@ def test_placeholders_in_a_config_are_not_expanded():
 def test_the_parts_make_up_the_prompt():
     parts = SystemPromptService.parts(config(), has_tools=True, tools=[ADD])
     assert parts.text == generate(config(), has_tools=True, tools=[ADD]) == "\n\n".join(parts)
-    assert parts.base == SystemPromptService.base(config(), has_tools=True)
-    assert parts.directives == SystemPromptService.directives(config())
+    for service in (SystemPromptService, SystemPromptService()):
+        assert service.parts(config(), has_tools=True, tools=[ADD]) == parts
+        assert service.base(config(), has_tools=True) == parts.base != service.base(config())
+        assert service.directives(config()) == parts.directives
     assert parts.json_requirements == format_json_requirements(["add"])
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, closing, nullcontext
 from dataclasses import replace
 from threading import Lock
@@ -139,7 +139,7 @@ class LLMHandler:
     @property
     def known(self) -> list[str]:
         """The names of the available providers, the default first."""
-        names = [name for name in ENVIRONMENT if _is_key_attribute(name)]
+        names = [name for name in ENVIRONMENT if _has_key(name)]
         return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *names]))
 
     def register_provider(self, config: Any, client: Any = None) -> Provider:
@@ -169,11 +169,11 @@ class LLMHandler:
         """
         if self._only is not None:
             return self._only
-        key = name if name is None else str(name).strip().casefold()
-        if key is None and self._providers:
+        key = "" if name is None else str(name).strip().casefold()
+        if not key and self._providers:
             return next(iter(self._providers.values()))
-        key = key or next((each for each in ENVIRONMENT if _is_key_attribute(each)), None)
-        provider = None if key is None else self._providers.get(key) or self._find_provider(key)
+        key = key or next((each for each in ENVIRONMENT if _has_key(each)), "")
+        provider = self._providers.get(key) or self._find_provider(key)
         if provider is None:
             raise AgentRuntimeError(self._make_missing_problem(name))
         return provider
@@ -235,7 +235,7 @@ class LLMHandler:
 
     def _find_provider(self, kind: str) -> Provider | None:
         """Return the provider configured only by the environment; created once for each key."""
-        if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _is_key_attribute(kind))):
+        if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _has_key(kind))):
             return None
         keys = [os.environ.get(name) for name in (() if kind == SIMULATED else PROVIDERS[kind].variables)]
         with self._lock:
@@ -306,10 +306,8 @@ class _ClientAdapter:
         llm_request = request_of(request)
         stream = getattr(self._client, "complete_stream", None)
         if llm_request.on_token is not None and callable(stream):
-            pieces = stream(llm_request)
-            return (
-                _collect_async(pieces, llm_request) if hasattr(pieces, "__aiter__") else _collect(pieces, llm_request)
-            )
+            pieces, notify = stream(llm_request), llm_request.on_token
+            return _collect_async(pieces, notify) if hasattr(pieces, "__aiter__") else _collect(pieces, notify)
         answer = self._client.complete(llm_request)
         return (
             _await_response(answer, llm_request) if inspect.isawaitable(answer) else _to_response(answer, llm_request)
@@ -325,20 +323,20 @@ def _to_response(answer: Any, request: LLMRequest) -> LLMResponse:
     return to_response(answer, text=request.expects_json_response)
 
 
-def _collect(pieces: Any, request: LLMRequest) -> LLMResponse:
+def _collect(pieces: Any, notify: Callable[[str], None]) -> LLMResponse:
     with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # even if no listener is left
-        return _join_pieces([_to_chunk(piece, request) for piece in pieces])
+        return _join_pieces([_to_chunk(piece, notify) for piece in pieces])
 
 
-async def _collect_async(pieces: Any, request: LLMRequest) -> LLMResponse:
+async def _collect_async(pieces: Any, notify: Callable[[str], None]) -> LLMResponse:
     async with aclosing(pieces) if hasattr(pieces, "aclose") else nullcontext():
-        return _join_pieces([_to_chunk(piece, request) async for piece in pieces])
+        return _join_pieces([_to_chunk(piece, notify) async for piece in pieces])
 
 
-def _to_chunk(piece: Any, request: LLMRequest) -> LLMResponse:
+def _to_chunk(piece: Any, notify: Callable[[str], None]) -> LLMResponse:
     response = to_response(piece)
-    if response.content and request.on_token is not None:
-        request.on_token(response.content)
+    if response.content:
+        notify(response.content)
     return response
 
 
@@ -358,7 +356,8 @@ def _is_of_session(request: Any) -> bool:
     return isinstance(request, base.LLMRequest) and not isinstance(request, LLMRequest)
 
 
-def _is_key_attribute(kind: str) -> bool:
+def _has_key(kind: str) -> bool:
+    """Return True if the key of a provider is in the environment."""
     return any(os.environ.get(name) for name in PROVIDERS[kind].variables)
 
 
@@ -386,8 +385,8 @@ def _to_client(llm: Any) -> LLMClient:
 
 def _register(config: Any, client: Any) -> Provider:
     if client is None and isinstance(config, str):
-        client, config = config, config.partition(":")[0]
-        client = {"provider": client} if config == client else client
+        name, colon, _ = config.partition(":")
+        config, client = name, config if colon else {"provider": name}
     if client is None and not isinstance(config, Mapping) and hasattr(config, "complete"):
         return Provider(_check_name(getattr(config, "name", None)), _to_client(config))
     if client is None:
