@@ -105,23 +105,13 @@ class GraphExecutor:
     ) -> Session:
         """Return a session of a graph before its first step, without calling `validate`.
 
-        X456: a graph cannot be run at all.
-
         Raises:
             ExecutionError: X456, it has nothing to run, or its parts are inconsistent.
         """
-        error_kind = None if isinstance(graph, Graph) else "NotAGraph"
-        error_kind = "EmptyGraph" if error_kind is None and graph.is_empty else error_kind
-        if error_kind is not None:
-            what = (
-                "the graph is empty"
-                if error_kind == "EmptyGraph"
-                else f"{with_article(type(graph).__name__)} is not a graph"
-            )
-            raise ExecutionError(
-                Problem("X456", what, "GraphExecutor.execute(graph)", "a run starts at the first node of a Graph",
-                        "add a system to it"), kind=error_kind,
-            )  # fmt: skip
+        if not isinstance(graph, Graph):
+            raise _make_no_graph_error(f"{with_article(type(graph).__name__)} is not a graph", "NotAGraph")
+        if graph.is_empty:
+            raise _make_no_graph_error("the graph is empty", "EmptyGraph")
         ctx = SystemContext() if ctx is None else ctx
         try:
             session = Session(
@@ -169,6 +159,12 @@ def _collect_stored(session: Session) -> dict[Any, Any]:
         if key not in keys.values() and key == get_key(type(value)):
             outputs[type(value)] = value
     return outputs
+
+
+def _make_no_graph_error(what: str, kind: str) -> ExecutionError:
+    """X456: a graph cannot be run at all."""
+    why = "a run starts at the first node of a Graph"
+    return ExecutionError(Problem("X456", what, "GraphExecutor.execute(graph)", why, "add a system to it"), kind=kind)
 
 
 def _make_error(session: Session, problem: Problem | None) -> ExecutionError:

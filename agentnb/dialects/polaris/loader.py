@@ -154,7 +154,10 @@ class _Translation:
         return None if entry is None else self.regions.get(entry)
 
     def _make_system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
-        system, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
+        system = node.system
+        options: dict[str, Any] = {"timeout": node.timeout}
+        if node.attempts > 1:
+            options |= {"attempts": node.attempts, "backoff": node.backoff}
         reads = [self.keys[take.kind] for take in system.takes if take.role == "out"]
         writes = [self.keys[kind] for kind in system.gives or ()]
         params = {
@@ -163,7 +166,7 @@ class _Translation:
             "gives": system.gives,
             "keys": self.keys,
             **({} if find_agent(system.function) is None else {"output": writes[0]}),
-            **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
+            **options,
         }
         return reads, writes, params, []
 
@@ -171,11 +174,10 @@ class _Translation:
         region = self._make_region(node.body_entry)
         bodies = [] if region is None else [region]
         hollow = {} if bodies else {"hollow": True}
-        if node.termination is None:
-            times = self.max_iterations if node.max_iterations is None else node.max_iterations
-            return [], [], {"times": times, **hollow}, bodies
-        condition = self._make_asked(node.name, node.output_type, node.termination, until=True)
         limit = self.max_iterations if node.max_iterations is None else node.max_iterations
+        if node.termination is None:
+            return [], [], {"times": limit, **hollow}, bodies
+        condition = self._make_asked(node.name, node.output_type, node.termination, until=True)
         return [condition.key], [], {"while": condition, "max": limit, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
@@ -210,7 +212,7 @@ class _Translation:
         for handler in self.levels.handlers:
             edge = handler.edge
             name = f"{edge.source}.{edge.kind}"
-            title = f"{'timeout' if edge.kind == 'timeout' else edge.kind} of {edge.source}"
+            title = f"{edge.kind} of {edge.source}"
             areas[name] = Region(name, (edge.target,), title, edge.source)
             area_of |= dict.fromkeys(handler.nodes, name)
         return areas, area_of

@@ -316,7 +316,10 @@ def test_a_memory_stays_in_the_recipes_folder_unless_another_is_allowed(tmp_path
 )
 def test_a_memory_has_the_suffix_of_its_kind(tmp_path, kind, place):
     word = "path" if kind == "file" else "dsn"
-    assert refused(agent_of(tmp_path, f'{{enabled: true, kind: {kind}, {word}: "{place}"}}'))
+    with pytest.raises(
+        AgentRuntimeError, match=rf"X362(.|\n)*use the suffix {'[.]json' if kind == 'file' else '[.]db'}"
+    ):
+        agent_of(tmp_path, f'{{enabled: true, kind: {kind}, {word}: "{place}"}}').run({"said": "one"})
     assert {file.name for file in tmp_path.iterdir()} == {"tools.py", "agent.yaml"}
 
 

@@ -344,8 +344,11 @@ def test_hooks_are_called():
 def test_a_session_of_the_executor_can_be_stepped():
     session = GraphExecutor().session(Graph().add_system(plan).add_system(tell))
     assert session.step().node_id == "plan"
-    with pytest.raises(ExecutionError, match="X456"):
+    with pytest.raises(ExecutionError, match="X456: a dict is not a graph") as caught:
         GraphExecutor().session({"no": "graph"})
+    assert (caught.value.kind, caught.value.node_id, caught.value.trace) == ("NotAGraph", None, None)
+    with pytest.raises(ExecutionError, match="X456: the graph is empty"):
+        GraphExecutor().session(Graph())
 
 
 def test_late_inserts_of_an_abandoned_thread_are_rejected():

@@ -196,6 +196,50 @@ def test_timeouts_are_seconds_or_a_timedelta_and_retries_count_all_attempts():
     assert graph.set_timeout(slow, 2).get_node(slow).timeout == 2.0
 
 
+@pytest.mark.parametrize("timeout", [0.001, 1, 2.5, timedelta(seconds=3)])
+def test_the_smallest_settings_are_accepted(timeout):
+    graph = Graph().add_system(work).set_timeout("work", timeout).set_retry("work", 1, 0)
+    node = graph.get_node("work")
+    assert node.timeout == (3.0 if isinstance(timeout, timedelta) else timeout)
+    assert (node.attempts, node.backoff) == (1, 0.0)
+    assert (graph.set_retry("work", 2).get_node("work").attempts, node.backoff) == (2, 0.0)
+    graph.add_loop_n("never", 0, tell).add_loop("ended", Plan, bool, tell, 0)
+    assert [graph.get_node(id).max_iterations for id in ("never", "ended")] == [0, 0]
+
+
+def test_a_settings_mistake_names_the_call():
+    graph = Graph("tea").add_system(work).add_loop_n("again", 2, tell)
+    for call, where, what in (
+        (lambda: graph.set_timeout("gone", 1), "graph 'tea', set_timeout('gone')", "there is no node 'gone'"),
+        (lambda: graph.set_retry("again", 1), "graph 'tea', set_retry('again')", "node 'again' is not a system"),
+        (lambda: graph.add_error_handler("x", fix), "graph 'tea', add_error_handler('x')", "there is no node 'x'"),
+        (lambda: graph.add_timeout_handler("x", fix), "graph 'tea', add_timeout_handler('x')", "there is no node 'x'"),
+        (lambda: Graph("tea").set_timeout("x", 1), "graph 'tea', set_timeout('x')", "there is no node 'x'"),
+    ):
+        with pytest.raises(RecipeError) as caught:
+            call()
+        assert (caught.value.problems[0].where, caught.value.problems[0].what) == (where, what)
+    with pytest.raises(RecipeError, match=r"has: work, tell\n.*use one of them"):
+        graph.set_timeout("something else", 1)
+    with pytest.raises(RecipeError, match="has: none"):
+        Graph().set_timeout("x", 1)
+
+
+def test_names_are_kept_apart():
+    def root() -> Plan:
+        return Plan("tea")
+
+    def again_2() -> Plan:
+        return Plan("tea")
+
+    graph = Graph().add_system(root).add_system(root).add_system(again_2).add_loop_n("again", 1, root)
+    graph.add_loop_n("again", 1, root).add_loop_n("again", 1, root)
+    assert [node.id for node in graph.nodes] == [
+        "root_2", "root_3", "again_2", "again", "root_4", "again_3", "root_5", "again_4", "root_6",
+    ]  # fmt: skip
+    assert graph.get_edge("gone") is None
+
+
 @pytest.mark.parametrize("verb", ["set_timeout", "set_retry", "add_error_handler", "add_timeout_handler"])
 @pytest.mark.parametrize("id", ["wrok", "again"])
 def test_settings_of_a_system_need_an_existing_system(verb, id):

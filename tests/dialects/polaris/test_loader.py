@@ -8,9 +8,10 @@ from pydantic import BaseModel
 
 import agentnb as nb
 from agentnb.board.values import thaw
+from agentnb.clock import FrozenClock
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.loader import load, make_initial_board, make_recipe, recognize
-from agentnb.dialects.polaris.schema import SequentialEdge
+from agentnb.dialects.polaris.schema import JoinNode, SequentialEdge
 from agentnb.sources import Source
 from tests.dialects.polaris.polaris_graphs import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
 
@@ -347,3 +348,128 @@ def test_a_graph_is_drawn_without_edges_from_and_to_missing_nodes():
     assert {finding.kind for finding in graph.validate().errors} == {"InvalidEdgeSource", "InvalidEdgeTarget"}
     assert [(edge.source, edge.target) for edge in make_recipe(graph).edges] == [("plan", "work")]
     assert "ghost" not in graph.draw().dot
+
+
+@pytest.mark.parametrize(
+    ("retry", "params"),
+    [
+        (None, {}),
+        ((1,), {}),
+        ((1, 5), {}),
+        ((2,), {"attempts": 2, "backoff": 0.0}),
+        ((3, 1), {"attempts": 3, "backoff": 1.0}),
+        ((3, 0.5), {"attempts": 3, "backoff": 0.5}),
+    ],
+)
+def test_a_system_has_the_attempts_and_the_delay_of_its_retry(retry, params):
+    graph = Graph().add_system(plan)
+    if retry is not None:
+        graph.set_retry("plan", *retry)
+    made = nb.load(graph).nodes["plan"].params
+    assert {key: value for key, value in made.items() if key in ("attempts", "backoff")} == params
+    assert made["timeout"] is None
+    assert nb.load(graph.set_timeout("plan", 1)).nodes["plan"].params["timeout"] == 1.0
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2.5])
+def test_a_retry_waits_for_its_delay(delay):
+    failures = iter([ValueError("one"), ValueError("two")])
+
+    @system
+    def third() -> Plan:
+        for failure in failures:
+            raise failure
+        return Plan("tea")
+
+    graph = Graph()
+    graph.set_retry(graph.add_system_node(third), 3, delay)
+    session = session_of(graph, clock=FrozenClock())
+    session.run()
+    assert session.status == "finished"
+    assert session.trace.frames.calls["backoff_seconds"].tolist() == [0, delay, delay]
+
+
+def every_kind():
+    """Return a graph with each kind of node, and with handlers."""
+    graph = Graph("every").given(str).add_system(plan)
+    graph.add_conditional_branch("ask", Plan, bool, tell, lambda g: g.add_system(note).add_system(fix))
+    graph.add_conditional_branch("only", Plan, bool, note)
+    graph.add_switch("route", Plan, str, {"a": tell, 2: note}, default=fix).add_switch("bare", Plan, str, {"a": tell})
+    graph.add_parallel("both", [tell, note])
+    graph.add_loop("again", Plan, bool, work).add_loop("short", Plan, bool, work, max_iterations=3)
+    graph.add_loop_n("twice", 2, note)
+    risky = graph.add_system_node(fail)
+    graph.set_timeout(risky, 2.5).add_error_handler(risky, lambda g: g.add_system(fix).add_system(note), resume=True)
+    return graph.add_timeout_handler(risky, tell).add_system(plan)
+
+
+def test_each_kind_of_node_has_its_params_and_regions():
+    graph = every_kind()
+    recipe = nb.load(graph)
+    nodes, regions = recipe.nodes, recipe.regions
+    kinds = {"plan": "system", "ask": "decision", "route": "switch", "both": "parallel", "both_join": "join"}
+    assert {id: nodes[id].kind for id in (*kinds, "again")} == {**kinds, "again": "loop"}
+    assert nodes["ask"].params["branches"] == {"true": "ask.true", "false": "ask.false"}
+    assert nodes["only"].params["branches"] == {"true": "only.true", "false": None}
+    assert nodes["route"].params["cases"] == (("a", "route.case 'a'"), (2, "route.case 2"))
+    assert nodes["route"].params["default"] == "route.default"
+    assert "default" not in nodes["bare"].params
+    assert nodes["both"].params == {}
+    limits = {id: (nodes[id].params.get("max"), nodes[id].params.get("times")) for id in ("again", "short", "twice")}
+    assert limits == {"again": (1000, None), "short": (3, None), "twice": (None, 2)}
+    assert {id: node.bodies for id, node in nodes.items() if node.bodies} == {
+        "ask": ("ask.true", "ask.false"), "only": ("only.true",), "bare": ("bare.case 'a'",),
+        "route": ("route.case 'a'", "route.case 2", "route.default"),
+        "both": ("both.branch 1", "both.branch 2"), "again": ("again.body",), "short": ("short.body",),
+        "twice": ("twice.body",),
+    }  # fmt: skip
+    for id, node in nodes.items():
+        assert node.place.path == f"nodes[{id!r}]"
+        assert node.place.file == "<graph 'every'>"
+        for region in node.bodies:
+            assert (regions[region].owner, regions[region].title) == (id, region.removeprefix(f"{id}."))
+            assert nodes[regions[region].entry[0]].scope == region
+    reads = {id: nodes[id].reads for id in ("ask", "route", "again", "twice", "both", "tell")}
+    assert reads == {"ask": (PLAN,), "route": (PLAN,), "again": (PLAN,), "twice": (), "both": (), "tell": (PLAN,)}
+    assert (list(recipe.inputs), recipe.meta["required"]) == (["builtins.str"], ("builtins.str",))
+    assert (recipe.entry, regions["root"].title) == (("plan",), "every")
+    assert [nodes[id].label for id in ("plan", "plan_2", "both_join")] == ["", "plan", "join"]
+
+
+def test_handlers_have_their_edges_and_areas():
+    recipe = nb.load(every_kind())
+    edges = {(edge.source, edge.target): (edge.kind, edge.condition) for edge in recipe.edges if not edge.inner}
+    handler = next(target for (source, target), (kind, _) in edges.items() if kind == "error")
+    timeout = next(target for (source, target), (kind, _) in edges.items() if kind == "timeout")
+    assert edges["fail", handler] == ("error", "")
+    assert edges["fail", timeout] == ("timeout", "2.5 s")
+    assert edges["fail", "plan_2"] == ("sequential", "")
+    last = next(target for (source, target) in edges if source == handler)
+    assert edges[last, "plan_2"] == ("sequential", "")  # it resumes where the failed system leads
+    assert timeout not in {source for source, _ in edges}
+    areas = recipe.meta["areas"]
+    assert {name: (area.entry, area.title, area.owner) for name, area in areas.items()} == {
+        "fail.error": ((handler,), "error of fail", "fail"),
+        "fail.timeout": ((timeout,), "timeout of fail", "fail"),
+    }
+    assert dict(recipe.meta["area_of"]) == {handler: "fail.error", last: "fail.error", timeout: "fail.timeout"}
+    for source, target in edges:
+        place = next(edge.place for edge in recipe.edges if (edge.source, edge.target) == (source, target))
+        assert place.path == f"edges[{source!r}, {target!r}]"
+
+
+def test_warnings_that_every_recipe_gets_are_reported_once():
+    graph = Graph().add_system(plan).add_parallel("both", [tell, fix])
+    graph.nodes.append(JoinNode("alone", sources=["plan"]))
+    graph.edges.append(SequentialEdge("back", "both_join", "plan"))
+    recipe, problems = load(Source(graph))
+    assert {finding.kind for finding in graph.validate().warnings} == {
+        "ConflictingParallelOutputs",
+        "Unreachable",
+        "Cycle",
+    }
+    assert [finding.kind for finding in problems] == ["ConflictingParallelOutputs"]
+    graph.get_node("both").join = None
+    recipe, problems = load(Source(graph))
+    assert recipe is None
+    assert [finding.severity for finding in problems] == ["error", "warning"]

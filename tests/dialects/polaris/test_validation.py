@@ -269,3 +269,67 @@ def test_inputs_that_no_earlier_node_produces_are_a_warning_for_systems_decision
 def test_findings_are_shown_as_rows():
     assert "MissingBranch" not in Graph().validate()._repr_html_()
     assert "R146" in Graph().validate()._repr_html_()
+
+
+DETAILS = [
+    # a fault -> where it is found, and the details of its finding
+    (entry("gone"), "InvalidEntryPoint", "nodes['gone']", {}),
+    (Graph(), "NoEntryPoint", "", {}),
+    (with_edge("gone", "plan"), "InvalidEdgeSource", "nodes['gone']", {"edge": "odd"}),
+    (with_edge("plan", "gone"), "InvalidEdgeTarget", "nodes['gone']", {"edge": "odd"}),
+    (changed("ask", predicate=None), "MissingPredicate", "nodes['ask']", {"name": "ask"}),
+    (changed("ask", true_branch=None), "MissingBranch", "nodes['ask']", {"name": "ask", "branch": "true"}),
+    (changed("ask", false_branch=None), "MissingBranch", "nodes['ask']", {"name": "ask", "branch": "false"}),
+    (changed("ask", true_branch="x"), "InvalidBranchTarget", "nodes['ask']", {"branch": "true", "target": "x"}),
+    (changed("ask", false_branch="x"), "InvalidBranchTarget", "nodes['ask']", {"branch": "false", "target": "x"}),
+    (changed("both", branches=["x"]), "InvalidBranchTarget", "nodes['both']", {"branch": "parallel", "target": "x"}),
+    (changed("route", discriminator=None), "MissingDiscriminator", "nodes['route']", {"name": "route"}),
+    (changed("route", cases=[], default=None), "EmptySwitch", "nodes['route']", {"name": "route"}),
+    (changed("route", cases=[("a", "x")]), "InvalidCaseTarget", "nodes['route']", {"case": "a", "target": "x"}),
+    (changed("route", default="x"), "InvalidDefaultTarget", "nodes['route']", {"target": "x"}),
+    (changed("both", branches=[]), "EmptyParallel", "nodes['both']", {"name": "both"}),
+    (changed("both", join=None), "MissingJoin", "nodes['both']", {"name": "both"}),
+    (changed("both", join="x"), "InvalidJoinTarget", "nodes['both']", {"target": "x"}),
+    (changed("both_join", sources=[]), "EmptyJoinSources", "nodes['both_join']", {}),
+    (changed("both_join", sources=["x"]), "InvalidJoinSource", "nodes['both_join']", {"source": "x"}),
+    (changed("loop", termination=None), "NoTerminationCondition", "nodes['loop']", {"name": "loop"}),
+    (changed("loop", body_entry=None), "EmptyLoopBody", "nodes['loop']", {"name": "loop"}),
+    (changed("loop", body_entry="x"), "InvalidLoopBody", "nodes['loop']", {"target": "x"}),
+    (
+        changed("loop", body_entry="note"),
+        "LoopPredicateOutputNotProduced",
+        "nodes['loop']",
+        {"name": "loop", "expected_output": Plan},
+    ),
+]
+
+
+@pytest.mark.parametrize(("graph", "kind", "path", "details"), DETAILS)
+def test_a_finding_has_its_place_and_its_details(graph, kind, path, details):
+    actual = next(finding for finding in graph.validate().errors if finding.kind == kind)
+    assert actual.where == ", ".join(["<graph 'graph'>", *([path] if path else [])])
+    assert dict(actual.details) == details
+    assert actual.node == (path.split("'")[1] if path else None)
+
+
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        # both conditions of a rule, apart from each other
+        ({"id": "loop", "termination": None, "max_iterations": 3}, []),
+        ({"id": "loop", "max_iterations": 3}, []),
+        ({"id": "route", "cases": []}, []),
+        ({"id": "route", "default": None}, []),
+        ({"id": "ask", "false_branch": None, "left_out": frozenset({"false"})}, []),
+        ({"id": "ask", "false_branch": None, "left_out": frozenset({"true"})}, ["MissingBranch"]),
+        ({"id": "both", "join": "gone"}, ["InvalidJoinTarget"]),
+    ],
+)
+def test_a_rule_with_several_conditions_holds_if_one_does(change, kinds):
+    graph = changed(**change)
+    assert [kind for kind, _ in errors(graph)] == kinds
+    assert graph.validate().ok is (not kinds)
+
+
+def test_nothing_is_unreachable_from_an_entry_that_does_not_exist():
+    assert [kind for kind, _ in warnings(entry("gone"))] == []

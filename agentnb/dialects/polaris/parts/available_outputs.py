@@ -69,7 +69,7 @@ class Flow:
                 round_ = self.inside(node.body_entry) if isinstance(node, LoopNode) else Outputs()
                 for _, inner in list_children(node):
                     waiting.append((inner, self.available[node.id].with_(round_)))
-                    outputs = outputs if inner not in self.levels.nodes else outputs.with_(self.inside(inner))
+                    outputs = outputs.with_(self.inside(inner))
                 for edge in self.levels.asides.get(node.id, ()):
                     waiting.append((edge.target, self.available[node.id]))
                     outputs = outputs.with_(self.inside(edge.target)) if edge.resume else outputs

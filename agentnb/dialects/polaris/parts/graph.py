@@ -138,7 +138,7 @@ class Graph:
         """
         _check_question(predicate, f"decision {name!r}", "predicate")
         node = DecisionNode(self._make_id(name), name, output_type, predicate)
-        self._place(node)
+        self._add(node)
         node.true_branch = self._add_branch(node.id, when_true, "true")
         node.false_branch = self._add_branch(node.id, when_false, "false")
         node.left_out = frozenset(
@@ -163,7 +163,7 @@ class Graph:
         _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
         _check_question(discriminator, f"switch {name!r}", "discriminator")
         node = SwitchNode(self._make_id(name), name, output_type, discriminator)
-        self._place(node)
+        self._add(node)
         for key, builder in pairs:
             if (branch := self._add_branch(node.id, builder, f"case {safe_repr(key)}")) is not None:
                 node.cases.append((key, branch))
@@ -174,7 +174,7 @@ class Graph:
         """Add branches that run in parallel and the join where they meet; the next node follows the join."""
         listed = _to_list(branches, f"parallel {name!r}", "its branches are a list of builders")
         node = ParallelNode(self._make_id(name), name)
-        self._place(node)
+        self._add(node)
         node.branches = [entry for builder in listed if (entry := self._build(builder).entry) is not None]
         for entry in node.branches:
             self._add_link(ParallelEdge, node.id, entry)
@@ -207,7 +207,7 @@ class Graph:
         return self._add_loop(LoopNode(self._make_id(name), name, max_iterations=_check_rounds(name, count)), body)
 
     def _add_loop(self, node: LoopNode, body: Builder) -> Self:
-        self._place(node)
+        self._add(node)
         inner = self._build(body)
         node.body_entry = inner.entry
         if inner.last_node is not None:
@@ -298,8 +298,6 @@ class Graph:
         self.last_node = node.id
         self.nodes.append(node)
         return node.id
-
-    _place = _add
 
     def _add_link(self, cls: type[E], source: str, target: str) -> E:
         edge = cls(f"{source} -> {target} ({cls.kind})", source, target)
