@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode
+from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode, system
 from agentnb.dialects.polaris.parts.graph import MOST_NESTED
 from agentnb.errors import RecipeError
 from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, nothing, plan, tell, work
@@ -226,6 +226,7 @@ def test_a_settings_mistake_names_the_call():
 
 
 def test_names_are_kept_apart():
+    @system
     def root() -> Plan:
         return Plan("tea")
 
