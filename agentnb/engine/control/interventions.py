@@ -102,6 +102,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         path = resolve_path(text, scope.visible_items())
         old = scope.get_at(path)
         run.write(scope, path, value)
+        supersteps.show_edit(run, scope, str(path[0]))
         interventions.append(
             Intervention(run.position, "edit", format_path(path), old, scope.get_at(path), get_actor(), now)
         )

@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from agentnb.board.paths import Path
+from agentnb.board.values import ABSENT
 from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.text import LONGEST_TEXT, safe_str
 
@@ -131,6 +132,11 @@ class Intervention(NamedTuple):
     new: Any
     actor: str
     time: datetime
+
+    @property
+    def has_write_row(self) -> bool:
+        """True if it is an edit that wrote something: deleting a missing value does not."""
+        return self.action == "edit" and not (self.old is ABSENT and self.new is ABSENT)
 
 
 class Event(NamedTuple):

@@ -539,20 +539,30 @@ class Run:
         history = self.find_history_of_step(opened)
         return self.tables.activations[history.step_activations[opened - history.base]]
 
-    def iter_activations_back(self, position: int | None = None) -> Iterator[tuple[int, ActivationRow]]:
-        """Yield the steps up to a position, last first, with their activations."""
-        last = self.position if position is None else position
+    def iter_activations_back(self, start: int = 0) -> Iterator[tuple[int, ActivationRow]]:
+        """Yield the steps after step `start` up to the position, last first, with their activations."""
         for history, end in reversed(self.parts()):
-            for step in range(min(end, last), history.base, -1):
+            for step in range(end, max(history.base, start), -1):
                 yield step, self.tables.activations[history.step_activations[step - history.base]]
 
+    def iter_write_rows(self, step: int) -> Iterator[tuple[History, int, bool]]:
+        """Yield the write rows of a step: history, number, and whether a person wrote it after the step, by an edit.
+
+        A branch that begins after the step has edits after it, too.
+        """
+        ends = [*(history.base for history in self.chain[1:]), NEVER]
+        for history, last in zip(self.chain, ends, strict=True):
+            if history.base <= step <= last:
+                row = step - history.base
+                start = history.write_ends[row - 1] if row else 0
+                end = history.write_ends[row] if row < len(history.write_ends) else len(history.write_codes)
+                edits = sum(each.step == step and each.has_write_row for each in history.interventions)
+                yield from ((history, at, at >= end - edits) for at in range(start, end))
+
     def iter_writes(self, scope: Scope, step: int) -> Iterator[tuple[str, Any, Any]]:
-        """Yield the writes of a step to the keys of a scope: (key, previous value, new value)."""
-        history, codes = self.find_history_of_step(step), self.tables.codes
-        row = step - history.base
-        end = history.write_ends[row] if row < len(history.write_ends) else len(history.write_codes)
-        for at in range(history.write_ends[row - 1], end):
-            owner, path = codes[history.write_codes[at] >> 2]
+        """Yield the writes of a step, and after it, to the keys of a scope: (key, previous value, new value)."""
+        for history, at, _ in self.iter_write_rows(step):
+            owner, path = self.tables.codes[history.write_codes[at] >> 2]
             if owner == scope.id:
                 yield str(path[0]), history.old_values[at], history.new_values[at]
 

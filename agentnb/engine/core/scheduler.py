@@ -205,7 +205,7 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
         default=own_place - 1,
     )
     at = last + 1
-    plain = own_place == 0 and at == len(rest) and not front and not history.replacements
+    plain = own_place == 0 and not history.replacements
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
     if own_place:
         new = [*_carry(rest[:own_place]), *front, *_carry(rest[own_place:at]), *pushes, *_carry(rest[at:])]

@@ -335,99 +335,49 @@ class Stage:
 def get_stage(run: Run, activation: Activation) -> Stage:
     """Return the superstep of the next activation, as far as it has run."""
     frame, about = activation.frame, activation.row.about
-    stage = _get_known_stage(run, frame)
+    stage = frame.stage
+    if stage is not None and (stage.history is not run.history or stage.position > run.position):
+        stage = None  # the run has since gone back or elsewhere
     if stage is not None and stage.position == run.position and stage.about == about:
         return stage
-    if stage is not None and _follows(run, frame, stage, about):
-        stage = frame.stage = Stage(run.history, about, stage.number + 1, frame.scope)
-        stage.position = run.position
-        return stage
-    steps: list[int] = []  # of this superstep, not yet in the stage; the last first
-    earlier = False  # whether the rows since the stage's position reach back into the previous superstep
-    for step, row in run.iter_activations_back():
-        if stage is not None and step <= stage.position:
-            break
-        if row.frame != frame.id:
-            continue
-        if row.about != about:
-            earlier = True
-            if stage is None or stage.about == about or not _is_alone(run, frame, stage, step, row.about):
-                stage = None
-            break
-        if not earlier:
-            steps.append(step)
+    number, last_about = (0, None) if stage is None else (stage.number, stage.about)
+    steps: list[int] = []  # of the last superstep, not yet in the stage
+    rows = [step for step in run.iter_activations_back(stage.position if stage else 0) if step[1].frame == frame.id]
+    for step, row in [*reversed(rows), (0, activation.row)]:
+        if row.about != last_about:
+            number, last_about, stage, steps = number + 1, row.about, None, []
+        steps.append(step)
     if stage is None:
-        stage = Stage(run.history, about, _count(run, activation), frame.scope)
-    elif stage.about != about:
-        stage = Stage(run.history, about, stage.number + 1, frame.scope)
-    for step in reversed(steps):
+        stage = Stage(run.history, about, number, frame.scope)
+    for step in steps[:-1]:
         _record_writes(run, stage, frame.scope.id, step)
     stage.position = run.position
     frame.stage = stage
     return stage
 
 
-def _get_known_stage(run: Run, frame: Frame) -> Stage | None:
-    """Return the last known superstep of a frame; None if the run has since gone back or elsewhere."""
-    stage = frame.stage
-    if stage is None or stage.history is not run.history or stage.position > run.position:
-        return None
-    return stage if stage.scope.parent is frame.scope else None
-
-
-def _follows(run: Run, frame: Frame, stage: Stage, about: int) -> bool:
-    """Return True if the next superstep follows one of a single step: by far the most common case."""
-    if not stage.position == run.position - 1 >= run.history.base:
-        return False
-    row = run.tables.activations[run.history.step_activations[-1]]
-    return row.frame == frame.id and row.about == stage.about != about
-
-
-def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -> bool:
-    """Return True if the steps from a stage up to a position all belong to its superstep."""
-    if stage.about != about:
-        return False
-    for step, row in run.iter_activations_back(position):
-        if step <= stage.position:
-            return True
-        if row.frame == frame.id and row.about != about:
-            return False
-    return True
-
-
-def _count(run: Run, activation: Activation) -> int:
-    """Return the number of the next activation's superstep within its frame, starting at 1."""
-    about, number = activation.row.about, 1
-    for _, row in run.iter_activations_back():
-        if row.frame == activation.frame.id and row.about != about:
-            number, about = number + 1, row.about
-    return number
+def show_edit(run: Run, scope: Scope, key: str) -> None:
+    """Show a key that a person has edited to all nodes of the superstep, also to one that has begun and waits."""
+    for frame in run.frames.values():
+        if frame.stage is not None and frame.scope is scope:
+            frame.stage.scope.data.pop(key, None)
 
 
 def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     """Add the previous values of the keys that a step has written. Edits made by a person after it are visible."""
-    scope = stage.scope
-    history = run.find_history_of_step(step)
-    row = step - history.base
-    start, end = history.write_ends[row - 1], history.write_ends[row]
-    edits = sum(
-        intervention.step == step
-        and intervention.action == "edit"
-        and not (intervention.old is ABSENT and intervention.new is ABSENT)
-        for intervention in history.interventions
-    )
-    codes = run.tables.codes
-    for at in range(start, end):
+    data, codes = stage.scope.data, run.tables.codes
+    for history, at, is_edit in run.iter_write_rows(step):
         owner, path = codes[history.write_codes[at] >> 2]
+        key = str(path[0])
         if owner != number:
             continue
+        if is_edit:
+            data.pop(key, None)
+            continue
         if replaces_value(history.reduced_parts.get(at, ())):
-            stage.replaced.add(str(path[0]))
-        if at >= end - edits:
-            scope.data.pop(str(path[0]), None)
-        elif path[0] not in scope.data:
-            old = history.old_values[at]
-            scope.data[str(path[0])] = DELETED if old is ABSENT else old
+            stage.replaced.add(key)
+        old = history.old_values[at]
+        data.setdefault(key, DELETED if old is ABSENT else old)
 
 
 def isolate(node: PlanNode, perform: Perform) -> Perform:

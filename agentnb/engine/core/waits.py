@@ -73,8 +73,8 @@ def _has_waited_since(work: Work, step: int) -> bool:
     if not may_have_waited(run, work.activation):
         return False
     rows = list[Row]()
-    for number, row in run.iter_activations_back():
-        if number <= frame.row.opened_at or (rows and row.frame == frame.id and row.about == about):
+    for number, row in run.iter_activations_back(frame.row.opened_at):
+        if rows and row.frame == frame.id and row.about == about:
             break
         if rows or (row.frame == frame.id and row.about != about):
             rows.append((number, row))
@@ -158,8 +158,8 @@ def began_with_stop(run: Run, activation: Activation, *, after_only: bool = Fals
     due = [run.tables.activations[number] for number in run.frontier()]
     now = {row.node for row in due if row.frame == frame and row.about == about and row.purpose != PARKED}
     ended = set[int]()
-    for step, row in run.iter_activations_back():
-        if step <= activation.frame.row.opened_at or (ended and row.frame == frame and row.about == about):
+    for _, row in run.iter_activations_back(activation.frame.row.opened_at):
+        if ended and row.frame == frame and row.about == about:
             break
         if row.frame == frame:
             (now if row.about == about else ended).add(row.node)
@@ -201,8 +201,8 @@ def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, en
 def list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
     """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
     rows = []
-    for step, row in run.iter_activations_back():
-        if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
+    for step, row in run.iter_activations_back(frame.row.opened_at):
+        if about is not None and row.frame == frame.id and row.about != about:
             break
         rows.append((step, row))
     return rows[::-1]

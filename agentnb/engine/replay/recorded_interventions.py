@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.paths import APPEND, DELETE
 from agentnb.board.values import ABSENT
 from agentnb.engine.control import interventions
-from agentnb.engine.core import time_travel
+from agentnb.engine.core import supersteps, time_travel
 from agentnb.engine.core.drivers import find_heads
 from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.work import Append
@@ -17,7 +17,7 @@ from agentnb.errors import AgentNbError, format_error
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
-    from agentnb.engine.core.history import Event
+    from agentnb.engine.core.history import Event, Intervention
     from agentnb.engine.core.run import Run
     from agentnb.engine.replay.divergence import Sides
     from agentnb.engine.replay.step_record import RecordedIntervention, WriteRecord
@@ -29,8 +29,8 @@ def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) ->
     try:
         if recorded.event is not None:
             _emit(run, sides, recorded.event)
-        elif recorded.write is not None:
-            _write(run, sides, recorded.write)
+        elif intervention is not None and recorded.write is not None:
+            _edit(run, sides, intervention, recorded.write)
         elif intervention is not None and intervention.action == "front":
             row = sides.map_activation(sides.record.tables.activations[intervention.new["turn"]])
             _make_next(run, lambda activation: activation.row == row)
@@ -66,11 +66,14 @@ def to_written_value(row: WriteRecord) -> Any:
     return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
 
 
-def _write(run: Run, sides: Sides, wrote: WriteRecord) -> None:
-    scope = time_travel.get_scopes(run).get(sides.frames.get(wrote.scope, -1))
+def _edit(run: Run, sides: Sides, intervention: Intervention, wrote: WriteRecord) -> None:
+    """Repeat an edit. It is recorded, because in a superstep edits are visible and what other nodes write is not."""
+    scope, history = time_travel.get_scopes(run).get(sides.frames.get(wrote.scope, -1)), run.history
     if scope is not None:
         run.write(scope, wrote.path, to_written_value(wrote))
-        run.history.write_ends[run.position - run.history.base] = len(run.history.new_values)
+        supersteps.show_edit(run, scope, str(wrote.path[0]))
+        history.write_ends[run.position - history.base] = len(history.new_values)
+        history.interventions.append(intervention._replace(step=run.position))
 
 
 def _emit(run: Run, sides: Sides, event: Event) -> None:

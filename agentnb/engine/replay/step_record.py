@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.board.paths import APPEND, Path
-from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import (
     CANCELLED,
     CARRIED,
@@ -111,13 +110,8 @@ class _Rows:
                 self.calls[call.step].append(call)
 
     def edits(self, step: int) -> int:
-        """Count the write rows of edits after a step. Deleting a missing value writes nothing."""
-        return sum(1 for intervention in self.interventions.get(step, ()) if has_write_row(intervention))
-
-
-def has_write_row(intervention: Intervention) -> bool:
-    """Return True if an intervention has a write row."""
-    return intervention.action == "edit" and not (intervention.old is ABSENT and intervention.new is ABSENT)
+        """Count the write rows of edits after a step."""
+        return sum(intervention.has_write_row for intervention in self.interventions.get(step, ()))
 
 
 class Record:
@@ -184,7 +178,7 @@ class Record:
             for intervention in interventions:
                 yield RecordedIntervention(
                     intervention,
-                    next(written) if has_write_row(intervention) else None,
+                    next(written) if intervention.has_write_row else None,
                     events.pop(0) if intervention.action == "emit" else None,
                 )
 
@@ -257,6 +251,5 @@ __all__ = [
     "StepRecord",
     "WriteRecord",
     "find_appended_index",
-    "has_write_row",
     "read_step",
 ]
