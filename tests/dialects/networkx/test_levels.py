@@ -59,6 +59,54 @@ def test_the_nesting_of_graphs_is_limited():
     assert [code for code, _ in read(built_graph)[1]] == ["R108"]
 
 
+@pytest.mark.parametrize(("deep", "codes"), [(module.MAX_DEPTH, []), (module.MAX_DEPTH + 1, ["R108"])])
+def test_graphs_may_be_nested_to_a_limit(deep, codes):
+    built_graph = graph("a")
+    for _ in range(deep - 1):
+        built_graph = graph(s=built_graph)
+    ids, problems = read(built_graph)
+    assert [code for code, _ in problems] == codes
+    assert len(ids) == module.MAX_DEPTH
+    assert all(where.endswith(".graph") for _, where in problems)
+
+
+@pytest.mark.parametrize(("limit", "codes"), [(5, []), (4, ["R108"])])
+def test_graphs_may_have_nodes_to_a_limit(monkeypatch, limit, codes):
+    monkeypatch.setattr(module, "MAX_NODES", limit)
+    assert [code for code, _ in read(graph("a", s=graph("b", t=graph("c"))))[1]] == codes
+
+
+def test_a_level_has_its_title_its_owner_and_its_places():
+    inner = graph("b")
+    inner.graph["name"] = "inside"
+    outer, named, unnamed = list_levels(graph("a", s=inner, t=graph("c")), "g", [])
+    assert [(level.title, level.owner, level.region) for level in (outer, named, unnamed)] == [
+        ("", "", "root"),
+        ("inside", "s", "s"),
+        ("t", "t", "t"),
+    ]
+    assert str(outer.at("edges['a', 'b']")) == "<graph 'g'>, edges['a', 'b']"
+    assert str(named.get_place("b")) == "<graph 'g'>, nodes['s'].graph.nodes['b']"
+    assert named.around == (outer.graph, inner)
+
+
+@pytest.mark.parametrize("other", [3, "text", ["a"], object()])
+@pytest.mark.parametrize(
+    ("kind", "codes"), [("loop", ["R114"]), ("subgraph", ["R114"]), ("function", []), ("tool", [])]
+)
+def test_only_loops_and_subgraphs_have_an_inner_graph(kind, codes, other):
+    built_graph = nx.DiGraph()
+    built_graph.add_node("a", kind=kind, graph=other)
+    assert [code for code, _ in read(built_graph)[1]] == codes
+
+
+def test_of_two_nodes_with_one_text_the_first_is_found_by_it():
+    (level,) = list_levels(graph(1, "1"), "g", [])
+    assert (level.id_of(1), level.id_of("1"), level.id_of(2)) == ("1", "1", "2")
+    nested = list_levels(graph("a", s=graph("a", "b")), "g", [])[1]
+    assert (nested.id_of("a"), nested.id_of("b"), nested.id_of("c")) == ("s/a", "b", "c")
+
+
 def test_a_graph_used_too_often_is_rejected(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
     built_graph = graph("a")

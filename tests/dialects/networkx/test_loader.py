@@ -217,3 +217,183 @@ def test_changing_the_graph_changes_no_recipe():
     graph.add_node("b")
     graph.nodes["a"]["kind"] = "noop"
     assert [(each.id, each.kind) for each in recipe.nodes.values()] == [("a", "function")]
+
+
+def combine(old, new):
+    return new
+
+
+TEMPLATE = "{{ a.b }} and {{ c }}"
+# a kind and its attributes -> what its node reads and writes
+ACCESSES = [
+    ({}, (), ()),
+    ({"function": len, "output": "o"}, (), ("o",)),
+    ({"inputs": {"n": "a.b", "m": "c", "k": "a.b"}}, ("a.b", "c"), ()),
+    ({"reads": ["r"], "inputs": {"n": "a"}, "writes": ["w"], "output": "o"}, ("r",), ("w",)),
+    ({"kind": "tool", "output": "o"}, (), ("o",)),
+    ({"kind": "tool"}, (), ()),
+    ({"kind": "agent", "prompt": TEMPLATE, "output": "o"}, ("a.b", "c"), ()),
+    ({"kind": "llm", "prompt": TEMPLATE, "system": "{{ d }}"}, ("a.b", "c", "d"), ("a",)),
+    ({"kind": "llm", "prompt": "plain", "output": "o"}, (), ("o",)),
+    ({"kind": "human", "prompt": "{{ d }}?"}, ("d",), ("a",)),
+    ({"kind": "human", "output": "o"}, (), ("o",)),
+    ({"kind": "router", "input_key": "a.b", "routes": {}}, ("a.b",), ()),
+    ({"kind": "evaluator", "target": "a.b", "threshold": 1}, ("a.b",), ("feedback",)),
+    ({"kind": "evaluator", "target": "a", "threshold": 1, "feedback": "f"}, ("a",), ("f",)),
+    ({"kind": "generative", "goal": TEMPLATE}, ("a.b", "c"), ()),
+    ({"kind": "generative", "goal": "g", "schema": {"properties": {"x": {}, "y": {}}}}, (), ("x", "y")),
+    ({"kind": "noop"}, (), ()),
+    ({"kind": "join"}, (), ()),
+]
+
+
+@pytest.mark.parametrize(("attributes", "reads", "writes"), ACCESSES)
+def test_each_kind_of_node_has_its_reads_and_writes(attributes, reads, writes):
+    custom_node = node(**attributes)
+    assert (custom_node.reads, custom_node.writes) == (reads, writes)
+    assert (custom_node.id, custom_node.label, custom_node.scope) == ("a", "", "root")
+    assert custom_node.place.path == "nodes['a']"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "params"),
+    [
+        ({"function": len, "output": "o"}, {"function": len, "output": "o", "whole": True}),
+        ({"function": len}, {"function": len, "output": "a"}),
+        ({"kind": "tool", "output": "o"}, {"function": "a", "output": "o", "whole": True}),
+        ({"kind": "agent", "output": "o"}, {"ref": "a", "output": "o"}),
+        ({"kind": "evaluator", "target": "t", "threshold": 0}, {
+            "target": ("t",), "threshold": 0, "ref": "a", "pass_route": "", "fail_route": ""}),
+        ({"kind": "human"}, {"output": "a"}),
+        ({"kind": "noop", "reducers": {"k": combine}, "choose": len, "defer": True}, {
+            "reducers": {"k": combine}, "choose": len, "defer": True}),
+        ({"kind": "join", "label": "J"}, {}),
+        ({"kind": "llm", "prompt": "p", "map": {"set": 1}}, {"prompt": [("user", "p")], "map": {"set": 1}}),
+        ({"kind": "llm", "prompt": "p", "system": "s"}, {"prompt": [("system", "s"), ("user", "p")], "output": "a"}),
+        ({"kind": "llm", "prompt": [("user", "p"), ("assistant", "q")], "system": "s"}, {
+            "prompt": [("system", "s"), ("user", "p"), ("assistant", "q")], "output": "a"}),
+    ],
+)  # fmt: skip
+def test_each_kind_of_node_has_its_params(attributes, params):
+    made = dict(node(**attributes).params)
+    if attributes.get("kind") == "llm":
+        made["prompt"] = [(role, text.render({})) for role, text in made["prompt"]]
+    assert made == params
+
+
+def test_a_breakpoint_is_kept_with_the_recipe():
+    graph = one(breakpoint="before")
+    graph.add_node("b", breakpoint="after")
+    graph.add_node("c")
+    assert load(graph).meta["stops"] == (("a", "before"), ("b", "after"))
+    assert "breakpoint" not in load(graph).nodes["a"].params
+
+
+def test_a_graph_in_supersteps_has_its_own_settings():
+    graph = one(reducers={"k": max}, function=len)
+    graph.add_node("s", kind="subgraph", graph=nx.DiGraph([("b", "c")]))
+    assert load(graph).routing == "first"
+    graph.graph |= {"supersteps": True, "reducers": {"k": min, "l": min}, "transient": ["t"], "untracked": ["u"]}
+    recipe = load(graph)
+    assert recipe.routing == "supersteps"
+    assert recipe.nodes["a"].params["reducers"] == {"k": max, "l": min}  # its own take precedence
+    assert recipe.nodes["b"].params["reducers"] == {"k": min, "l": min}
+    assert {(region.transient, region.untracked) for region in recipe.regions.values()} == {(("t",), ("u",))}
+    del graph.graph["transient"], graph.graph["supersteps"]
+    recipe = load(graph)
+    assert {(region.transient, region.untracked) for region in recipe.regions.values()} == {((), ("u",))}
+    graph.graph["supersteps"] = False
+    assert load(graph).routing == "first"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "isolated"),
+    [
+        ({"kind": "subgraph"}, False),
+        ({"kind": "subgraph", "inputs": {"x": "y"}}, True),
+        ({"kind": "subgraph", "outputs": {"x": "y"}}, True),
+        ({"kind": "loop", "times": 2}, False),
+    ],
+)
+def test_a_subgraph_with_inputs_or_outputs_is_isolated(attributes, isolated):
+    recipe = load(one(graph=inner(), **attributes))
+    assert (recipe.regions["a"].isolated, recipe.regions["root"].isolated) == (isolated, False)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({}, ("sequential", None, "", "")),
+        ({"when": "n > 1"}, ("conditional", True, "n > 1", "")),
+        ({"when": "n > 1", "label": "L"}, ("conditional", True, "n > 1", "")),
+        ({"when": len, "label": "L"}, ("conditional", True, "len", "")),
+        ({"label": "L"}, ("sequential", None, "L", "")),
+        ({"kind": "parallel"}, ("parallel", None, "", "")),
+        ({"kind": "error", "label": "L", "join": "j"}, ("error", None, "L", "j")),
+        ({"value": 3}, ("route", None, "3", "")),
+        ({"value": "x", "when": "n > 1"}, ("route", True, "x", "")),
+        ({"value": None, "weight": 3}, ("sequential", None, "", "")),
+    ],
+)
+def test_an_edge_has_its_kind_and_its_label(attributes, expected):
+    graph = nx.DiGraph(name="g")
+    graph.add_edge("a", "b", **attributes)
+    (edge,) = load(graph).edges
+    assert (edge.kind, edge.when and True, edge.condition, edge.join) == expected
+    assert edge.place.path == "edges['a', 'b']"
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("a", ("a",)),
+        (["b", "a", "b"], ("b", "a")),
+        (("a", "b"), ("a", "b")),
+        ((1, 2), ("(1, 2)",)),
+        ([(1, 2), "a"], ("(1, 2)", "a")),
+        (None, ("a", "(1, 2)")),
+    ],
+)
+def test_an_entry_is_a_node_or_several(entry, found):
+    graph = nx.DiGraph(name="g", entry=entry)
+    graph.add_edge("a", "b")
+    graph.add_node((1, 2))
+    assert load(graph).entry == found
+
+
+def test_the_target_of_an_ignored_edge_is_no_entry():
+    graph = nx.DiGraph(name="g")
+    graph.add_node("r", kind="router", input_key="k", routes={"x": "a"})
+    graph.add_nodes_from("ab")
+    graph.add_edge("r", "b")
+    assert load(graph).entry == ("r",)
+
+
+def test_a_graph_without_a_name_is_called_a_graph():
+    for name in (None, ""):
+        assert load(nx.DiGraph([("a", "b")], name=name)).name == "graph"
+    assert load(nx.DiGraph([("a", "b")], name=5)).name == "5"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "missing", "do"),
+    [
+        ({"kind": "router", "routes": {}}, "input_key", "add input_key='...', the value's path"),
+        ({"kind": "router", "routes": {}, "input_key": None}, "input_key", "add input_key='...', the value's path"),
+        ({"kind": "evaluator", "threshold": 1}, "target", "add target='...', the value's path"),
+        ({"kind": "evaluator", "target": "t"}, "threshold", "add 'threshold'"),
+        ({"kind": "generative"}, "goal", "add 'goal'"),
+        ({"kind": "loop", "graph": nx.DiGraph([("b", "c")])}, "until", "add one of the three"),
+    ],
+)
+def test_a_missing_attribute_is_reported_with_the_remedy(attributes, missing, do):
+    with pytest.raises(RecipeError) as caught:
+        load(one(**attributes))
+    (problem,) = [problem for problem in caught.value.problems if problem.code == "R113"]
+    assert (problem.what, problem.do) == (f"attribute {missing!r} is missing", do)
+    assert problem.where == "<graph 'g'>, nodes['a']"
+
+
+@pytest.mark.parametrize("end", [{"times": 0}, {"while": "n"}, {"until": "n"}])
+def test_a_loop_ends_by_a_number_or_a_condition(end):
+    assert list_problems(one(kind="loop", graph=inner(), **end)) == []

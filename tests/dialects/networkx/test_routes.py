@@ -115,3 +115,54 @@ def test_missing_required_parameters_of_a_kind_are_reported(kind, given, missing
     with pytest.raises(RecipeError) as caught:
         load(built_graph)
     assert [(p.code, p.what) for p in caught.value.problems] == [("R113", f"attribute {missing!r} is missing")]
+
+
+@pytest.mark.parametrize(
+    ("edges", "router", "routes", "default", "drawn"),
+    [
+        ([], {"routes": {"x": "a"}}, {"x": "a"}, None, [("a", "x")]),
+        ([], {"routes": {"x": None, "y": ""}, "default": ""}, {"x": "", "y": ""}, "", []),
+        ([], {"default": "a"}, {}, "a", [("a", "otherwise")]),
+        ([("a", {"value": "x"})], {"routes": {"x": "b"}}, {"x": "b"}, None, [("a", "x"), ("b", "x")]),
+        ([("a", {"value": "x"})], {"routes": {"x": "a"}}, {"x": "a"}, None, [("a", "x")]),
+        ([("a", {"kind": "route"})], {"default": "b"}, {}, "a", [("a", "")]),
+        ([("a", {})], {"default": "a"}, {}, "a", [("a", "otherwise")]),
+        ([("a", {"value": 1}), ("b", {"value": True})], {}, {"1": "a", "True": "b"}, None, [("a", "1"), ("b", "True")]),
+    ],
+)
+def test_routes_come_from_attributes_and_edges(edges, router, routes, default, drawn):
+    recipe = load(graph(*(("r", target, attributes) for target, attributes in edges), **router))
+    assert chosen(recipe) == (routes, default, drawn)
+
+
+def test_a_route_without_an_edge_is_where_its_router_is():
+    recipe = load(graph(("r", "a", {"value": "x"}), routes={"y": "b"}))
+    assert [edge.place.path for edge in recipe.edges] == ["edges['r', 'a']", "nodes['r']"]
+
+
+def test_routes_that_are_no_mapping_are_reported_where_they_are():
+    with pytest.raises(RecipeError) as caught:
+        load(graph(routes=["a"]))
+    (problem,) = [problem for problem in caught.value.problems if problem.code == "R114"]
+    assert problem.where.endswith("nodes['r'].routes")
+    assert problem.what == "'routes' is a list"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "edges", "routes"),
+    [
+        ({}, [], ("", "")),
+        ({"pass_route": "done"}, [], ("done", "")),
+        ({"fail_route": "done", "pass_route": None}, [], ("", "done")),
+        ({"pass_route": "", "fail_route": "write"}, [], ("", "write")),
+        ({"pass_route": "done"}, [("write", "fail")], ("done", "write")),
+        ({"pass_route": "done"}, [("write", "pass")], ("done", "")),
+    ],
+)
+def test_an_evaluator_has_two_routes(attributes, edges, routes):
+    built_graph = judged(**attributes)
+    for target, value in edges:
+        built_graph.add_edge("judge", target, value=value)
+    params = load(built_graph).nodes["judge"].params
+    assert (params["pass_route"], params["fail_route"]) == routes
+    assert not {"routes", "default"} & params.keys()

@@ -113,3 +113,90 @@ def test_numbers_are_checked_against_their_bounds(value):
         else:
             assert fits, reader
             assert actual == value
+
+
+def generate():
+    yield 1
+
+
+READERS = {
+    # reader -> (accepted, rejected)
+    words.parse_text: (["", "a"], [3, ["a"], b"a"]),
+    words.parse_texts: ([[], ["a", "b"], ("a",)], ["a", ["a", 3], {"a"}]),
+    words.parse_function: ([len, "name"], [3, ["name"], generate]),
+    words.convert_path: (["a.b", ("a", 0), ["a", "b"]], [3, (), [], (0, "a"), ("a", 1.5), {"a"}]),
+    words.parse_paths: ([{}, {"x": "a"}, {"x": ("a", 0)}], [["a"], {3: "a"}, {"x": "a", 3: "b"}, {"x": ()}]),
+    words.parse_options: ([[], ("yes", 1)], ["yes", {"yes"}]),
+    words.parse_mapping: ([{}, {"a": 1}], [[], {1: "a"}, {"a": 1, 2: 3}]),
+    words.parse_schemas: ([[], ["a"], ("a", "b"), {"a": {"type": "string"}}], ["a", [1], {1: {}}]),
+    words.parse_template: (["", "{{ a }}"], [3, ["a"]]),
+    words.parse_messages: (["a", [("user", "a")], ()], [3, {"user": "a"}]),
+    words.parse_callables: ([{}, {"a": max}], [max, {"a": 3}, {3: max}, {"a": max, "b": None}]),
+    words.parse_model_settings: (["m", {"model": "m"}, {}], [{"tools": []}, {"messages": []}]),
+    words.parse_side: (["before", "after"], ["", "during", True]),
+    words.parse_simulated: (["", "a", {}, ["a", {"b": 1}], ("a",)], [[], (), 3, ["a", 3], [["a"]]]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+def test_a_reader_accepts_its_values_and_no_others(reader):
+    accepted, rejected = READERS[reader]
+    for value in accepted:
+        reader(value)
+    for value in rejected:
+        with pytest.raises(words.InvalidValue) as caught:
+            reader(value)
+        assert all(caught.value.args)
+
+
+def test_values_are_read_in_one_form():
+    assert words.parse_texts(["a"]) == words.parse_texts(("a",)) == ("a",)
+    assert words.parse_simulated("a") == words.parse_simulated(["a"]) == ("a",)
+    assert words.parse_options(["a"]) == ("a",)
+    assert words.parse_schemas(["a", "b"]) == {"a": {}, "b": {}}
+    assert words.parse_paths({"x": "a.b", "y": ["c", 0]}) == {"x": ("a", "b"), "y": ("c", 0)}
+
+
+def test_settings_that_belong_to_the_node_are_named_in_order():
+    with pytest.raises(words.InvalidValue) as caught:
+        words.parse_model_settings({"tools": [], "model": "m", "messages": []})
+    assert caught.value.args[0].endswith("'messages', 'tools'")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "what", "do"),
+    [
+        ("lable", "noop", "unknown attribute 'lable'", "did you mean 'label'?"),
+        ("labels", "noop", "unknown attribute 'labels'", "did you mean 'label'?"),
+        ("tabel", "noop", "unknown attribute 'tabel'", "did you mean 'label'?"),
+        ("babes", "noop", None, None),
+        ("threshold", "noop", "attribute 'threshold' has no meaning here", "remove it; kinds that have it: evaluator"),
+        ("goal", "agent", "attribute 'goal' has no meaning here", "remove it; kinds that have it: generative"),
+        ("output", "noop", "attribute 'output' has no meaning here",
+         "remove it; kinds that have it: function, tool, agent, llm, human"),
+        ("weight", "noop", None, None),
+        (3, "noop", None, None),
+    ],
+)  # fmt: skip
+def test_an_unknown_attribute_is_reported_if_it_may_be_meant(name, kind, what, do):
+    problems: list = []
+    assert words.read({name: 1}, words.list_words(kind), PLACE, problems) == {}
+    if what is None:
+        assert problems == []
+    else:
+        (problem,) = problems
+        assert (problem.what, problem.do, problem.severity) == (what, do, "warning")
+        assert problem.where == f"<graph 'g'>, nodes['a'].{name}"
+        assert problem.why == f"the attributes here are: {', '.join(words.list_words(kind))}"
+
+
+def test_attributes_of_nodes_have_no_meaning_for_edges_and_graphs():
+    for known in (words.EDGE, words.GRAPH):
+        assert list_problems({"threshold": 1, "prompt": "p"}, known) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("a", "'a'"), (3, "3"), (1.5, "1.5"), (None, "a NoneType"), ((1,), "a tuple")]
+)
+def test_a_wrong_value_is_shown_or_described(value, shown):
+    assert words.shorten_value(value) == shown
