@@ -177,7 +177,7 @@ def get_type_name(value: Any, key: object = None) -> str:
     """
     if value is ABSENT:
         return ""
-    attribute = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
+    attribute = {FrozenRecord: "template", FrozenArray: "array", Opaque: "value"}.get(type(value))
     cls = type(value) if attribute is None else type(getattr(value, attribute))
     name = clean(_NAMES.get(cls, cls.__name__))
     parts = 0 if is_secret(key) else len(list_items(value))

@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass
 
 import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 
 import agentnb as nb
-from agentnb.board.values import freeze
+from agentnb.board.values import FROZEN, freeze
 from agentnb.secrets import hide
 from agentnb.ui.board_view import PAGE, ROWS, get_type_name, make_rows, search_rows
 from tests.ui import ticket_recipe
@@ -96,6 +98,20 @@ def test_objects_of_a_reactive_run_are_rows():
 )  # fmt: skip
 def test_a_type_shows_the_number_of_its_parts(value, key, name):
     assert get_type_name(freeze(value), key) == name
+
+
+@pytest.mark.filterwarnings("ignore:a builtins.object is on the board by reference")
+@pytest.mark.parametrize("cls", sorted(FROZEN, key=lambda cls: cls.__name__))
+def test_a_value_of_each_class_has_the_name_of_its_type(cls):
+    values = ({"a": 1}, [1], {1}, Order(1, []), np.array([1]), pd.DataFrame({"a": [1]}), object())
+    of_class = [value for value in values if type(freeze(value)) is cls]
+    assert of_class
+    graph = nx.DiGraph()
+    graph.add_node("a", function=lambda board: None)
+    for value in of_class:
+        session = nb.Session(nb.load(graph), {"key": value}, validate_inputs=False)
+        row = rows(session)[0]["key"]
+        assert row[2].startswith(type(value).__name__)
 
 
 def test_a_value_masked_later_is_masked_in_earlier_texts():
