@@ -9,11 +9,14 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, datetime, time
+from decimal import Decimal
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from agentnb.secrets import MASK, is_secret
-from agentnb.text import safe_str
+from agentnb.text import UNREADABLE, call, safe_str
 
 
 def is_scalar(value: Any) -> bool:
@@ -51,13 +54,13 @@ def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
 
 
 def are_same_arrays(left: Any, right: Any) -> bool:
-    """Return True if two arrays or frames have the same values and types."""
+    """Return True if two arrays or frames are the same: values, types, labels, names and attributes."""
     if type(left) is not type(right) or left.shape != right.shape:
         return False
-    if hasattr(left, "equals"):
+    if hasattr(left, "iloc"):
         try:
-            return bool(left.equals(right))
-        except Exception:  # noqa: BLE001  (compares cells, whose comparison may be user code)
+            return _are_same_frames(left, right)
+        except Exception:  # noqa: BLE001  (labels and attributes may be of any class)
             return False
     if left.dtype != right.dtype:
         return False
@@ -66,16 +69,47 @@ def are_same_arrays(left: Any, right: Any) -> bool:
     return bool(left.tobytes() == right.tobytes())
 
 
+def _are_same_frames(left: Any, right: Any) -> bool:
+    """Compare two frames or Series; `equals` ignores names, attributes and signs of zeros, and that 1 is not True."""
+    if not left.equals(right) or not all(a.identical(b) for a, b in zip(left.axes, right.axes, strict=True)):
+        return False
+    if not _are_same_objects(left.attrs, right.attrs):
+        return False
+    if left.ndim == 1:
+        if not _are_same_objects(left.name, right.name):
+            return False
+        left, right = left.to_frame(), right.to_frame()
+    kinds = [dtype.kind if isinstance(dtype, sys.modules["numpy"].dtype) else "" for dtype in left.dtypes]
+    floats = [at for at, kind in enumerate(kinds) if kind in ("f", "c")]
+    if floats and left.iloc[:, floats].to_numpy().tobytes() != right.iloc[:, floats].to_numpy().tobytes():
+        return False
+    objects = (at for at, kind in enumerate(kinds) if kind == "O")
+    return all(all(map(_are_same_objects, left.iloc[:, at], right.iloc[:, at])) for at in objects)
+
+
 def _are_same_objects(left: Any, right: Any) -> bool:
     """Return True if two items of an object array are equal; an item that cannot be compared equals only itself."""
     if left is right:
         return True
+    kind = type(left)
+    if kind is not type(right):
+        return False
     if is_array(left):
         return are_same_arrays(left, right)
+    if kind is dict:
+        return _are_same_objects([*left], [*right]) and all(map(_are_same_objects, left.values(), right.values()))
+    if kind is list or kind is tuple:
+        return len(left) == len(right) and all(map(_are_same_objects, left, right))
+    if kind in _DIFFERENT_IF_EQUAL:
+        return repr(left) == repr(right)
     try:
-        return type(left) is type(right) and bool(left == right)
+        return bool(left == right)
     except Exception:  # noqa: BLE001  (its comparison is user code, and may not return a bool)
         return False
+
+
+# Values of these classes may be equal and still differ: 0.0 and -0.0, 1.0 and 1.00, one moment in two time zones.
+_DIFFERENT_IF_EQUAL = frozenset({float, complex, Decimal, datetime, time})
 
 
 def list_model_fields(value: Any) -> Sequence[str] | None:
@@ -109,9 +143,24 @@ def dump_scalar(value: Any) -> dict[str, Any]:
     if value is pandas.NA or value is pandas.NaT:
         return {"type": "NA" if value is pandas.NA else "NaT"}
     document = {"type": type(value).__name__, "v": value.isoformat(), "unit": value.unit}
-    if isinstance(value, pandas.Timestamp) and value.tz is not None:
-        document["zone"] = str(value.tz)
+    if isinstance(value, pandas.Timestamp):
+        if not MINYEAR <= value.year <= MAXYEAR:  # pandas cannot read such a text
+            document["v"] = int(value.asm8.view("i8"))
+        if value.tz is not None and (zone := _get_zone_name(value.tz)) is not None:
+            document["zone"] = zone
     return document
+
+
+def _get_zone_name(zone: Any) -> str | None:
+    """Return the name by which pandas finds a time zone; None for one without such a name."""
+    name = call(str, zone)
+    return name if isinstance(name, str) and _is_zone_name(name) else None
+
+
+@lru_cache(maxsize=256)
+def _is_zone_name(name: str) -> bool:
+    pandas = import_module("pandas")
+    return call(lambda: pandas.Timestamp(0, tz=name)) is not UNREADABLE
 
 
 def load_scalar(document: Mapping[str, Any]) -> Any:
@@ -124,7 +173,12 @@ def load_scalar(document: Mapping[str, Any]) -> Any:
             return pandas.NaT
         case "Timedelta":
             return pandas.Timedelta(document["v"]).as_unit(document["unit"])
-    moment = pandas.Timestamp(document["v"]).as_unit(document["unit"])
+    text = document["v"]
+    if isinstance(text, int):
+        moment = pandas.Timestamp(import_module("numpy").datetime64(text, document["unit"]))
+        moment = moment.tz_localize("UTC") if "zone" in document else moment
+    else:
+        moment = pandas.Timestamp(text).as_unit(document["unit"])
     return moment.tz_convert(document["zone"]) if "zone" in document else moment
 
 
@@ -141,20 +195,26 @@ def dump_array(value: Any, encode: Encode) -> dict[str, Any] | None:
     """Return a numpy scalar or array, a Series or a DataFrame as JSON; None if its type cannot be stored exactly."""
     numpy, pandas = sys.modules["numpy"], sys.modules.get("pandas")
     if pandas is None or not isinstance(value, pandas.Series | pandas.DataFrame):
+        if not isinstance(value, numpy.generic) and type(value) not in (numpy.ndarray, numpy.memmap):
+            return None  # a masked array or a matrix would be restored as another value
         column = _dump_numpy(numpy.asarray(value), encode)
         return column and {"type": "scalar" if isinstance(value, numpy.generic) else "array", "v": column}
     index = _dump_index(value.index, encode)
     if isinstance(value, pandas.Series):
         column = {"secret": len(value)} if is_secret(value.name) else _dump_column(value.array, encode)
         parts = {"type": "series", "index": index, "name": encode(value.name), "v": column}
-        return parts if index and column else None
+        return parts | _dump_attributes(value, encode) if index and column else None
     labels = _dump_index(value.columns, encode)
     columns = [
         {"secret": len(value)} if is_secret(label) else _dump_column(value.iloc[:, at].array, encode)
         for at, label in enumerate(value.columns)
     ]
     parts = {"type": "frame", "index": index, "columns": labels, "v": columns}
-    return parts if index and labels and all(columns) else None
+    return parts | _dump_attributes(value, encode) if index and labels and all(columns) else None
+
+
+def _dump_attributes(value: Any, encode: Encode) -> dict[str, Any]:
+    return {"attrs": encode(value.attrs)} if value.attrs else {}
 
 
 def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
@@ -231,7 +291,8 @@ def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
         return categories and {"categories": categories, "codes": codes, "ordered": bool(value.ordered)}
     if isinstance(value.dtype, pandas.DatetimeTZDtype):
         naive = numpy.asarray(value.tz_convert("UTC").tz_localize(None))
-        return {"zone": str(value.dtype.tz), "v": _dump_numpy(naive, encode)}
+        zone = _get_zone_name(value.dtype.tz)
+        return zone and {"zone": zone, "v": _dump_numpy(naive, encode)}
     name = str(value.dtype)
     if name in {"str", "string", "boolean"} or name.lower().startswith(("int", "uint", "float")):
         items = [encode(None if item is pandas.NA else item) for item in value.astype(object)]
@@ -246,7 +307,9 @@ def _dump_index(value: Any, encode: Encode) -> dict[str, Any] | None:
     if isinstance(value, pandas.MultiIndex):
         return {"tuples": [encode(item) for item in value], "names": [encode(name) for name in value.names]}
     column = _dump_column(value.array, encode)
-    return column and {"v": column, "name": encode(value.name)}
+    frequency = getattr(value, "freq", None)
+    parts = {"v": column, "name": encode(value.name)}
+    return column and (parts if frequency is None else {**parts, "freq": frequency.freqstr})
 
 
 def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
@@ -259,7 +322,9 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
         case "series":
             index = _load_index(document["index"], decode)
             column = _load_column(document["v"], decode, len(index))
-            return import_module("pandas").Series(column, index=index, name=decode(document["name"]))
+            series = import_module("pandas").Series(column, index=index, name=decode(document["name"]))
+            series.attrs = decode(document.get("attrs", {}))
+            return series
     index = _load_index(document["index"], decode)
     secrets = sum("secret" in column for column in document["v"])
     if secrets * len(index) > LARGEST_SECRET:
@@ -267,6 +332,7 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
     columns = [_load_column(column, decode, len(index)) for column in document["v"]]
     frame = import_module("pandas").DataFrame(dict(enumerate(columns)), index=index)
     frame.columns = _load_index(document["columns"], decode)
+    frame.attrs = decode(document.get("attrs", {}))
     return frame
 
 
@@ -309,4 +375,7 @@ def _load_index(index: Mapping[str, Any], decode: Decode) -> Any:
         names = [decode(name) for name in index["names"]]
         return pandas.MultiIndex.from_tuples([decode(item) for item in index["tuples"]], names=names)
     column = _load_column(index["v"], decode)
-    return pandas.Index(column, name=decode(index["name"]), dtype=getattr(column, "dtype", None))
+    labels = pandas.Index(column, name=decode(index["name"]), dtype=getattr(column, "dtype", None))
+    if "freq" in index:
+        labels.freq = index["freq"]
+    return labels

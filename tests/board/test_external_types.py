@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from decimal import Decimal
+from itertools import product
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pydantic
 import pytest
+from dateutil import tz
 
+import agentnb as nb
 from agentnb.board import external_types
 from agentnb.board.codec import Record, decode, encode
 
@@ -41,10 +46,81 @@ def test_kinds_of_values_are_distinguished():
         (np.array(["a", (1,)], dtype=object), np.array(["a", (2,)], dtype=object), False),
         (pd.Series([1, None]), pd.Series([1, None]), True),
         (pd.Series([1]), pd.DataFrame({"a": [1]}), False),
+        (pd.Series([0.0]), pd.Series([-0.0]), False),
+        (pd.Series([1, "a"]), pd.Series([True, "a"]), False),
+        (pd.Series([np.nan, "a"], dtype=object), pd.Series([None, "a"], dtype=object), False),
+        (pd.Series([[1], {"a": (1,)}]), pd.Series([[1], {"a": (1,)}]), True),
+        (pd.Series([[1], {"a": (1,)}]), pd.Series([[1], {"a": (True,)}]), False),
+        (pd.Series([Decimal("1.0"), None]), pd.Series([Decimal("1.00"), None]), False),
+        (pd.Series([1, None], dtype="Float64"), pd.Series([1, None], dtype="Float64"), True),
+        (pd.DataFrame({"a": [1.5], "b": ["x"], "c": [1]}), pd.DataFrame({"a": [1.5], "b": ["x"], "c": [1]}), True),
+        (pd.DataFrame({"a": [1.5], "b": [0.0]}), pd.DataFrame({"a": [1.5], "b": [-0.0]}), False),
     ],
 )
 def test_arrays_are_compared_by_values_and_type(one, other, same):
     assert external_types.are_same_arrays(one, other) is same
+
+
+def rename(data):
+    data.name = "other"
+
+
+def rename_index(data):
+    data.index.name = "other"
+
+
+def describe(data):
+    data.attrs["unit"] = "m"
+
+
+def forget_frequency(data):
+    data.index.freq = None
+
+
+def index_by_number(data):
+    data.index = pd.Index([*range(len(data))])
+
+
+def rename_columns(data):
+    data.columns.name = "other"
+
+
+DAYS = pd.date_range("2024-10-26", periods=2, tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda: pd.Series([1, 2], name="n"), rename),
+        (lambda: pd.Series([1, 2]), rename_index),
+        (lambda: pd.Series([1, 2]), index_by_number),
+        (lambda: pd.Series([1, 2]), describe),
+        (lambda: pd.Series([1, 2], index=DAYS), forget_frequency),
+        (lambda: pd.DataFrame({"a": [1, 2]}), rename_index),
+        (lambda: pd.DataFrame({"a": [1, 2]}), rename_columns),
+        (lambda: pd.DataFrame({"a": [1, 2]}), describe),
+    ],
+)
+def test_a_change_of_names_or_attributes_is_a_change(make, change, tmp_path):
+    expected, graph = make(), nx.DiGraph()
+    change(expected)
+    graph.add_node("change", function=change, inputs={"data": "data"})
+    graph.add_node("return", function=lambda data: {"data": data}, inputs={"data": "data"})
+    graph.add_edge("change", "return")
+    session = nb.Session(nb.load(graph), {"data": make()}, store=tmp_path / "runs.db", run_id="r")
+    session.run()
+    assert session.replay().ok
+    session.close()
+    reopened = nb.open(tmp_path / "runs.db", "r", recipe=nb.load(graph))
+    assert reopened.replay().ok
+    for data in (session.board["data"], reopened.board["data"]):
+        if isinstance(data, pd.DataFrame):
+            pd.testing.assert_frame_equal(data, expected, check_exact=True, check_freq=True)
+        else:
+            pd.testing.assert_series_equal(data, expected, check_exact=True, check_freq=True)
+        assert data.attrs == expected.attrs
+        assert type(data.index) is type(expected.index)
+    reopened.close()
 
 
 def test_no_library_is_imported_to_look_at_a_value():
@@ -63,8 +139,32 @@ def test_a_column_type_that_cannot_be_stored_exactly_is_not_stored(value):
     assert external_types.dump_array(pd.Series(value), lambda item, name=None: item) is None
 
 
-def test_a_structured_array_is_not_stored():
-    assert external_types.dump_array(np.zeros(1, dtype=[("a", "i4")]), lambda item, name=None: item) is None
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros(1, dtype=[("a", "i4")]), np.ma.array([1, 2], mask=[False, True]), np.array([[1]]).view(np.matrix),
+        pd.Series(pd.date_range("2024-01-01", periods=2, tz=tz.gettz("Europe/Berlin"))),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_an_array_that_would_be_restored_as_another_one_is_not_stored(value):
+    assert external_types.dump_array(value, lambda item, name=None: item) is None
+
+
+@pytest.mark.parametrize(
+    ("year", "zone"),
+    [*product([-5, 1, 2024, 9999, 12000], [None, "UTC"]), (2024, "Europe/Berlin"), (9998, "Europe/Berlin")],
+)
+def test_a_timestamp_of_any_year_survives_a_round_trip(year, zone):
+    moment = pd.Timestamp(np.datetime64(year - 1970, "Y").astype("M8[s]")).tz_localize("UTC" if zone else None)
+    moment = moment.tz_convert(zone) if zone else moment
+    decoded = decode(encode(moment))
+    assert (type(decoded), decoded, decoded.unit, decoded.tz) == (pd.Timestamp, moment, "s", moment.tz)
+
+
+def test_a_timestamp_in_a_zone_without_a_name_keeps_its_offset():
+    moment = pd.Timestamp("2024-07-01", tz=tz.gettz("Europe/Berlin"))
+    assert decode(encode(moment)).isoformat() == moment.isoformat()
 
 
 @pytest.mark.parametrize(
@@ -101,6 +201,8 @@ def test_a_scalar_and_an_array_survive_a_round_trip(value):
         pd.Index(["a", "b", "c"], name="n"),
         pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)], names=["x", "y"]),
         pd.DatetimeIndex(["2020-01-01", "2020-01-02", "2020-01-03"], tz="Europe/Berlin"),
+        pd.date_range("2024-10-26", periods=3, tz="Europe/Berlin"),
+        pd.timedelta_range("1h", periods=3, freq="90min"),
         pd.CategoricalIndex(["a", "b", "a"], categories=["b", "a"], ordered=True),
     ],
     ids=lambda index: type(index).__name__,
@@ -108,7 +210,7 @@ def test_a_scalar_and_an_array_survive_a_round_trip(value):
 def test_an_index_survives_a_round_trip(index):
     series = pd.Series([1.5, None, 3.0], index=index, name="s")
     decoded = decode(encode(series))
-    pd.testing.assert_series_equal(decoded, series, check_exact=True)
+    pd.testing.assert_series_equal(decoded, series, check_exact=True, check_freq=True)
     frame = pd.DataFrame({"a": [1, 2, 3], "b": pd.array([1, None, 3], dtype="Int64")}, index=index)
     pd.testing.assert_frame_equal(decode(encode(frame)), frame, check_exact=True)
 
