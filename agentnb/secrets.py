@@ -13,6 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -39,6 +42,8 @@ _WORDS: Final = frozenset(
         "passphrase",
         "passcode",
         "pwd",
+        "pswd",
+        "pw",
         "secret",
         "credential",
         "cred",
@@ -46,6 +51,8 @@ _WORDS: Final = frozenset(
         "apikey",
         "jwt",
         "cookie",
+        "csrf",
+        "xsrf",
         "bearer",
         "dsn",
         "otp",
@@ -74,7 +81,17 @@ _KEYS: Final = frozenset(
         "subscription",
     ]
 )
-_PAIRS: Final = frozenset({("connection", "string"), ("connection", "str"), ("conn", "string"), ("conn", "str")})
+_PAIRS: Final = frozenset(
+    [
+        ("connection", "string"),
+        ("connection", "str"),
+        ("conn", "string"),
+        ("conn", "str"),
+        ("pass", "phrase"),
+        ("pass", "word"),
+        ("pass", "code"),
+    ]
+)
 _JOINED: Final = frozenset({"connectionstring", "connstr", "privatekey", "secretkey", "accesskey"})
 # Words beside `token` and `tokens` that make them an amount of text: `tokens_in`, `max_tokens`, `token_count`.
 _AMOUNTS: Final = frozenset(
@@ -138,12 +155,18 @@ _WEAK: Final = frozenset({"tokens", "pass", "auth", "cookies"})
 def is_secret(key: Any, value: object = None) -> bool:
     """Return True if a key is the name of a secret; a number under `tokens`, `pass` or `auth` is not secret.
 
+    A tuple, such as the label of a column with several levels, is one if a part of it is.
+
     Example:
         >>> is_secret("api_key"), is_secret("OpenAI-Api-Key"), is_secret("tokens_in"), is_secret("tokens", 120)
         (True, True, False, False)
     """
     kind = type(key)
     if kind is not str:
+        if issubclass(kind, Enum) and (not issubclass(kind, str) or is_secret(key._name_)):
+            key, kind = key._name_, str
+        if issubclass(kind, tuple):
+            return any(issubclass(type(part), str) and is_secret(part, value) for part in tuple.__iter__(key))
         if not issubclass(kind, str | bytes):
             return False
         key = str.__str__(key) if issubclass(kind, str) else bytes.decode(key, "latin-1")
@@ -172,19 +195,23 @@ def _rate_name(key: str) -> int:
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
+Number = int | float | complex | Decimal | Fraction
+NUMBERS: Final[frozenset[type]] = frozenset({int, float, complex, Decimal, Fraction})
+
+
 @dataclass(slots=True)
 class Secrets:
     """The secrets of this process, and every form in which a text may contain one: as it is, or escaped."""
 
     values: set[str | bytes] = field(default_factory=set)
-    numbers: set[int] = field(default_factory=set)
+    numbers: set[Number] = field(default_factory=set)
     forms: set[str] = field(default_factory=set)
     # The longest form first, each with a pattern if the form counts only as a whole word; built on demand.
     ordered: list[tuple[str, re.Pattern[str] | None]] = field(default_factory=list)
 
 
 SECRETS: Final = Secrets()
-_LARGEST: Final = 2000  # bits of a number that can always be converted to text
+_LARGEST: Final = 20_000  # bits; larger numbers are written in hexadecimal
 _NO_SECRETS: Final = frozenset(  # values of settings beside a secret, not secrets
     [
         "none",
@@ -221,7 +248,7 @@ _NO_SECRETS: Final = frozenset(  # values of settings beside a secret, not secre
 )
 
 
-def hide(*secrets: str | bytes | int | None) -> None:
+def hide(*secrets: str | bytes | Number | None) -> None:
     """Mask these secrets in all texts from now on, also in escaped forms; ignore those of fewer than 4 characters.
 
     For `Bearer abc`, a cookie or a connection string, its credentials are masked, too.
@@ -229,17 +256,42 @@ def hide(*secrets: str | bytes | int | None) -> None:
     for secret in secrets:
         if isinstance(secret, str):
             hide(*_iter_credentials(secret))
-        number = isinstance(secret, int) and not isinstance(secret, bool) and secret.bit_length() < _LARGEST
-        known = str(int(secret)) if number and secret is not None else secret
-        if isinstance(known, str | bytes) and len(known) >= SHORTEST and known not in SECRETS.values:
-            exact = bytes(known) if isinstance(known, bytes) else str.__str__(known)
+        known: Iterable[str | bytes] = (secret,) if isinstance(secret, str | bytes) else ()
+        if isinstance(secret, Number) and not isinstance(secret, bool):
+            number = int(secret) if isinstance(secret, int) else secret
+            known = [text for text in _iter_number_forms(number) if len(text) >= SHORTEST]
+            if known:
+                SECRETS.numbers.add(number)
+        for text in known:
+            if len(text) < SHORTEST or text in SECRETS.values:
+                continue
+            exact = bytes(text) if isinstance(text, bytes) else str.__str__(text)
             if exact == MASK or (isinstance(exact, str) and exact.lower() in _NO_SECRETS):
                 continue
             SECRETS.forms.update(form for form in _iter_forms(exact) if len(form) >= SHORTEST)
             SECRETS.ordered.clear()
             SECRETS.values.add(exact)
-            if isinstance(secret, int):
-                SECRETS.numbers.add(int(secret))
+
+
+def _iter_number_forms(number: Number) -> Iterator[str]:
+    """Yield the texts of a number; Python refuses to write the digits of a very large one."""
+    if not isinstance(number, int):
+        with suppress(ValueError):
+            yield from {str(number), repr(number)}
+        return
+    with suppress(ValueError):
+        if number.bit_length() < _LARGEST:
+            yield from {str(number), f"{number:,}"}
+    if number.bit_length() > 32:
+        yield f"{number:x}"
+
+
+def is_secret_number(value: Any) -> bool:
+    """Return True if a number is a known secret."""
+    try:
+        return value in SECRETS.numbers
+    except TypeError:  # a signaling NaN has no hash
+        return False
 
 
 def _iter_credentials(secret: str) -> Iterator[str]:
@@ -250,7 +302,7 @@ def _iter_credentials(secret: str) -> Iterator[str]:
         if scheme.lower() == "basic":
             with suppress(ValueError):
                 yield base64.b64decode(rest, validate=True).decode().partition(":")[2]
-    for pair in secret.split(";") if "=" in secret else ():
+    for pair in {*secret.split(";"), *secret.split()} if "=" in secret else ():
         name, equals, value = pair.strip().partition("=")
         is_assignment = equals and name.replace(" ", "").isidentifier() and value != secret
         if is_assignment and (is_secret(name) or (len(value) >= 8 and any(map(str.isdigit, value)))):
@@ -369,8 +421,8 @@ def _list_patterns() -> list[tuple[str, re.Pattern[str] | None]]:
 
 def _compile_word(form: str) -> re.Pattern[str] | None:
     """Return the pattern of a form that may be part of another word or number, and only counts as a whole one."""
-    if form.isdigit():
-        return re.compile(rf"(?<!\d){form}(?!\d)")
+    if form.replace(".", "").replace(",", "").isdigit():
+        return re.compile(rf"(?<!\d){re.escape(form)}(?!\d)")
     if form.isalpha() and len(form) < 12:
         return re.compile(rf"(?<![^\W\d_]){re.escape(form)}(?![^\W\d_])")
     return None
@@ -410,7 +462,10 @@ def count_settled(text: str) -> int:
 
 _URL: Final = re.compile(r"(://[^\s/?#:@\"'<>\\]*:)([^\s/?#\"'<>\\]+)(?=@)")
 _WHOLE_URL: Final = re.compile(r"[A-Za-z][\w+.\-]*://\S+")
-_QUERY: Final = re.compile(r"([?&;]([\w.\-]{2,80})=)([^\s&#;\"'<>\\]+)")
+# A parameter of a URL or a form, or a part of a connection string.
+_QUERY: Final = re.compile(r"((?:^|[?&;#])[^\S\n]*([\w.\-]{2,80})=)([^\s&#;\"'<>\\]+)", re.MULTILINE)
+_SEPARATORS: Final = re.compile(r"[?&;#]")
+_PRIVATE_KEY: Final = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(.*?)(?=-----END|\Z)", re.DOTALL)
 _BEARER: Final = re.compile(r"\b([Bb]earer\s+)(?=[\w.~+/=\-]{0,200}\d)[\w.~+/=\-]{8,}")
 # A quoted name (with escaped quotes for JSON in JSON) and a colon; the value follows.
 _NAMED: Final = re.compile(r"(\\{0,16}[\"'])([\w .\-]{2,80})\1\s*:\s*")
@@ -424,8 +479,8 @@ _NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})
 def mask_text(text: str) -> str:
     """Return a text with its secrets masked; a text that is a secret as a whole becomes the mask itself.
 
-    Masked are the known secrets in every common escaped form, the password of a URL, and, in texts that look like
-    JSON or like the repr of a mapping or an object, the values under names of secrets.
+    Masked are the known secrets in every common escaped form, the password of a URL, private keys, and the values under
+    names of secrets in texts that look like JSON, the repr of a mapping or an object, a form, or a connection string.
 
     Example:
         >>> hide("s3cr3t-4711"); mask_text("Bearer s3cr3t-4711"), mask_text("https://ann:pw@host")
@@ -435,10 +490,14 @@ def mask_text(text: str) -> str:
         return text
     if SECRETS.values:
         text = _mask_known(text)
-    if "://" in text:
-        text = _mask_url_secrets(text)
+    if "://" in text and "@" in text:
+        text = _URL.sub(rf"\1{MASK}", text)
+    if _has_parameters(text):
+        text = _QUERY.sub(lambda found: found[1] + MASK if _is_secret_parameter(found[2]) else found[0], text)
     if "earer " in text:
         text = _BEARER.sub(rf"\1{MASK}", text)
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(rf"\1{MASK}", text)
     return _mask_named(text)
 
 
@@ -464,7 +523,18 @@ def is_url(text: str) -> bool:
 
 def needs_masking(text: str) -> bool:
     """Return False for a text in which `mask_text` would find nothing; fast, for thousands of values."""
-    return bool(SECRETS.values) or "://" in text or "earer " in text or _looks_named(text)
+    return (
+        bool(SECRETS.values)
+        or "://" in text
+        or "earer " in text
+        or "PRIVATE KEY" in text
+        or _looks_named(text)
+        or _has_parameters(text)
+    )
+
+
+def _has_parameters(text: str) -> bool:
+    return "=" in text and _SEPARATORS.search(text) is not None
 
 
 def _looks_named(text: str) -> bool:
@@ -495,14 +565,18 @@ def mask_bytes(data: bytes) -> bytes:
 
 
 def iter_secrets(text: str) -> Iterator[str]:
-    """Yield the secrets recognized by the form of a text: passwords of URLs, and values of secret names in JSON."""
+    """Yield the secrets recognized by the form of a text: passwords of URLs, private keys, values of secret names."""
     if "://" in text:
         for match in _URL.finditer(text):
             if match[2] != match[1][3:-1]:  # a password equal to the user's name is not a secret
                 yield from {match[2], unquote(match[2])}
+    if _has_parameters(text):
         for match in _QUERY.finditer(text):
             if _is_secret_parameter(match[2]):
                 yield from {match[3], unquote_plus(match[3])}
+    if "PRIVATE KEY" in text:
+        for match in _PRIVATE_KEY.finditer(text):
+            yield match[2]
     if _looks_named(text):
         for begin, end, mark, quoted in _iter_named_values(text):
             value = text[begin:end]
@@ -521,16 +595,8 @@ def _unescape(value: str, mark: str) -> Iterator[str]:
         yield value
 
 
-def _mask_url_secrets(text: str) -> str:
-    if "@" in text:
-        text = _URL.sub(rf"\1{MASK}", text)
-    if "=" in text:
-        text = _QUERY.sub(lambda found: found[1] + MASK if _is_secret_parameter(found[2]) else found[0], text)
-    return text
-
-
 def _is_secret_parameter(name: str) -> bool:
-    """Return True for a parameter of a URL that is a secret: also a signature, with which anybody may use the URL."""
+    """Return True for a parameter that is a secret: also the signature of a URL, with which anybody may use it."""
     return is_secret(name) or name.lower() == "sig" or name.lower().endswith("signature")
 
 

@@ -41,7 +41,18 @@ from agentnb.board.values import (
 from agentnb.bounds import find_excess
 from agentnb.errors import Problem, StoreError, format_error_line, to_printable, with_article
 from agentnb.recipe.model import WIDE
-from agentnb.secrets import MASK, SECRETS, Masked, has_secret, is_secret, is_url, mask_text, needs_masking
+from agentnb.secrets import (
+    MASK,
+    NUMBERS,
+    SECRETS,
+    Masked,
+    has_secret,
+    is_secret,
+    is_secret_number,
+    is_url,
+    mask_text,
+    needs_masking,
+)
 from agentnb.text import UNREADABLE, call, get_class_name, safe_repr
 
 TAG: Final = "$"
@@ -99,8 +110,10 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
     if cls is str:
         text = mask_text(value)
         return encode_atom(text) if text == value and type(text) is str else _mask_text(text)
+    if SECRETS.numbers and cls in NUMBERS and is_secret_number(value):
+        return {TAG: "masked"}
     if cls is int or cls is bool or cls is NoneType:
-        return encode_atom(value) if value not in SECRETS.numbers else {TAG: "masked"}
+        return encode_atom(value)
     if cls is float:
         return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
     if cls is dict or cls is FrozenDict:
@@ -241,7 +254,7 @@ def is_stored_unchanged(value: Any) -> bool:
         return (value.isascii() or is_json(value)) and not needs_masking(value)
     if cls is int:
         return -WIDE < value < WIDE and not (SECRETS.numbers and value in SECRETS.numbers)
-    return value is None or (cls is bool and value not in SECRETS.numbers)
+    return value is None or cls is bool
 
 
 def _mask_text(text: str) -> Json:
@@ -310,6 +323,8 @@ def _encode_other(value: Any, key: object, lenient: bool) -> Json:
     if issubclass(cls, Enum):
         return {TAG: "enum", "type": name_of(cls), "name": value.name, "v": encode(value.value, key, lenient=lenient)}
     if external_types.is_scalar(value) or external_types.is_array(value):
+        if SECRETS.numbers and external_types.is_scalar(value) and is_secret_number(value):
+            return {TAG: "masked"}
         return _encode_array(value, key, lenient)
     if external_types.is_scalar_of_pandas(value):
         return {TAG: "pandas", **external_types.dump_scalar(value)}

@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from agentnb.secrets import MASK, is_secret
+from agentnb.secrets import MASK, SECRETS, is_secret, mask_bytes
 from agentnb.text import UNREADABLE, call, safe_str
 
 
@@ -222,12 +222,16 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if pandas is not None and isinstance(value, pandas.DataFrame):
         columns = [_mask_column(value.iloc[:, at], label, mask) for at, label in enumerate(value.columns)]
-        copied = pandas.DataFrame(dict(enumerate(columns)), index=value.index)
-        copied.columns = value.columns
+        copied = pandas.DataFrame(dict(enumerate(columns)), index=_mask_labels(value.index, mask))
+        copied.columns = _mask_labels(value.columns, mask)
+        copied.attrs = mask(value.attrs)
         return copied
     if pandas is not None and isinstance(value, pandas.Series):
-        return _mask_column(value, value.name, mask).copy()
-    if numpy is None or value.dtype.kind not in "OU":
+        copied = _mask_column(value, value.name, mask).copy()
+        copied.index = _mask_labels(value.index, mask)
+        copied.name, copied.attrs = mask(value.name), mask(value.attrs)
+        return copied
+    if numpy is None or (value.dtype.kind not in "OUS" and not _has_secret_number(value)):
         return value.copy()
     items = [mask(item) for item in value.ravel().tolist()]
     if value.dtype.kind == "U":
@@ -235,6 +239,32 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     masked = numpy.empty(len(items), dtype=object)
     masked[:] = items
     return masked.reshape(value.shape)
+
+
+def _mask_labels(labels: Any, mask: Callable[..., Any]) -> Any:
+    """Return the labels of an axis; the same ones if nothing in them is a secret."""
+    items = labels.tolist() if labels.dtype.kind in "OU" or labels.dtype.name in ("str", "string") else []
+    masked = [mask(item) for item in items]
+    if all(new is old or new == old for new, old in zip(masked, items, strict=True)):
+        return labels
+    pandas = sys.modules["pandas"]
+    if isinstance(labels, pandas.MultiIndex):
+        return pandas.MultiIndex.from_tuples(masked, names=labels.names)
+    return pandas.Index(masked, name=labels.name, dtype=object)
+
+
+def _has_secret_number(value: Any) -> bool:
+    """Return True if a known secret number is in an array or column of numbers."""
+    numbers = SECRETS.numbers and value.dtype.kind in "iufc"
+    return bool(numbers) and any(
+        bool((value == number).any()) for number in SECRETS.numbers if isinstance(number, int | float | complex)
+    )
+
+
+def list_cells(value: Any) -> list[Any]:
+    """Return the first 10,000 cells of an array, a Series or a DataFrame."""
+    cells = value.to_numpy(dtype=object) if hasattr(value, "iloc") else value
+    return list(cells.ravel()[:MOST_LABELS].tolist())
 
 
 def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
@@ -256,7 +286,8 @@ def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def _mask_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
-    if not is_secret(label) and column.dtype.kind not in "OU" and column.dtype.name not in ("str", "string"):
+    is_text = column.dtype.kind in "OU" or column.dtype.name in ("str", "string")
+    if not is_text and not is_secret(label) and not _has_secret_number(column):
         return column
     items = [mask(item, label) for item in column]
     if all(new is old for new, old in zip(items, column, strict=True)):
@@ -266,7 +297,8 @@ def _mask_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
 
 
 def _dump_numpy(value: Any, encode: Encode) -> dict[str, Any] | None:
-    if value.dtype.kind == "O":
+    data = value.tobytes() if value.dtype.kind == "S" else b""
+    if value.dtype.kind == "O" or _has_secret_number(value) or mask_bytes(data) != data:
         return {"shape": list(value.shape), "items": [encode(item) for item in value.ravel().tolist()]}
     if value.dtype.kind == "U":
         return {
@@ -292,7 +324,9 @@ def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
     if isinstance(value.dtype, pandas.DatetimeTZDtype):
         naive = numpy.asarray(value.tz_convert("UTC").tz_localize(None))
         zone = _get_zone_name(value.dtype.tz)
-        return zone and {"zone": zone, "v": _dump_numpy(naive, encode)}
+        return None if zone is None else {"zone": zone, "v": _dump_numpy(naive, encode)}
+    if _has_secret_number(value):
+        return _dump_numpy(numpy.asarray(value, dtype=object), encode)
     name = str(value.dtype)
     if name in {"str", "string", "boolean"} or name.lower().startswith(("int", "uint", "float")):
         items = [encode(None if item is pandas.NA else item) for item in value.astype(object)]

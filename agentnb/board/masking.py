@@ -6,6 +6,7 @@ once.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import PurePath
@@ -26,8 +27,19 @@ from agentnb.board.values import (
     thaw,
 )
 from agentnb.bounds import DEPTH_LIMIT
-from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, iter_secrets, mask_bytes, mask_text
-from agentnb.text import safe_repr
+from agentnb.secrets import (
+    MASK,
+    NUMBERS,
+    SECRETS,
+    Masked,
+    hide,
+    is_secret,
+    is_secret_number,
+    iter_secrets,
+    mask_bytes,
+    mask_text,
+)
+from agentnb.text import call, safe_repr
 
 INSIDE_ITSELF: Final = "…"
 
@@ -35,49 +47,76 @@ INSIDE_ITSELF: Final = "…"
 def register_secrets(value: Any, key: object = None) -> None:
     """Register the strings, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
 
-    Includes the passwords in URLs, and values under names of secrets in strings that are JSON.
+    Includes attributes of objects on the board by reference, and the secrets that the form of a string shows.
     """
     seen, waiting = set[tuple[int, bool]](), [(value, key is not None and is_secret(key, value))]
     while waiting:
         part, secret = waiting.pop()
+        if type(part) is Opaque:
+            part = part.value
+            waiting += ((item, True) for name, item in _list_attributes(part) if secret or is_secret(name, item))
         kind = type(part)
         if secret and issubclass(kind, Enum):
             part = part._value_
             kind = type(part)
+        if secret and external_types.is_scalar(part):
+            part = part.item()
+            kind = type(part)
         if issubclass(kind, str):
             hide(*([part] if secret else iter_secrets(str.__str__(part))))
-        elif issubclass(kind, UUID | PurePath):
-            if secret:
-                hide(UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part))
-        elif kind in ATOMS:
-            if secret and issubclass(kind, bytes | int):
-                hide(part)
-        elif (id(part), secret) not in seen:
+        elif issubclass(kind, _HIDDEN):
+            if secret and kind is not bool:
+                hide(_to_exact(part, kind))
+        elif kind not in ATOMS and (id(part), secret) not in seen:
             seen.add((id(part), secret))
-            for name, item in _split_parts(part, kind):
+            for name, item in _split_parts(part, kind, secret):
                 waiting.append((item, secret or is_secret(name, item)))
 
 
-def _split_parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
-    """Return the parts of a value with their names (None in a list), without running code of the value."""
+_HIDDEN: Final = (bytes, bytearray, UUID, PurePath, *NUMBERS)
+
+
+def _to_exact(part: Any, kind: type) -> Any:
+    """Return a secret that is not text as text, bytes or a number, without running code of its class."""
+    if issubclass(kind, bytes | bytearray):
+        return bytes(memoryview(part))
+    if issubclass(kind, UUID | PurePath):
+        return UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part)
+    if issubclass(kind, int | float):
+        return int.__int__(part) if issubclass(kind, int) else float.__float__(part)
+    return part if kind in NUMBERS else None
+
+
+def _split_parts(value: Any, kind: type, secret: bool) -> Iterable[tuple[Any, Any]]:
+    """Return the parts of a value with their names (None in a list), without running code of the value.
+
+    Args:
+        secret: the value has the name of a secret.
+    """
     if kind is FrozenRecord:
         return dict.items(value.parts)
     if issubclass(kind, dict):
         return dict.items(value)
     if kind is FrozenList:
-        return () if value.flat and _has_no_texts(value.items) else ((None, item) for item in value)
+        is_plain = value.flat and not secret and str not in {*map(type, value.items)}
+        return () if is_plain else ((None, item) for item in value)
     if kind is FrozenArray or external_types.is_array(value):
-        return external_types.iter_secret_columns(value.array if kind is FrozenArray else value)
+        array = value.array if kind is FrozenArray else value
+        if secret:
+            return ((None, item) for item in external_types.list_cells(array))
+        return external_types.iter_secret_columns(array)
     if issubclass(kind, tuple) and is_named_tuple(kind):
         return zip(kind._fields, tuple.__iter__(value), strict=False)  # type: ignore[attr-defined]  # it is one
-    for base in (list, tuple, set, frozenset):
+    for base in (list, tuple, set, frozenset, deque):
         if issubclass(kind, base):
             return ((None, item) for item in base.__iter__(value))
     return ()
 
 
-def _has_no_texts(items: list[Any]) -> bool:
-    return {*map(type, items)}.isdisjoint((str, bytes, int))
+def _list_attributes(value: Any) -> list[tuple[Any, Any]]:
+    """Return the names and values of an object's attributes, without running code of the object."""
+    attributes = call(object.__getattribute__, value, "__dict__")
+    return list(dict.items(attributes)) if type(attributes) is dict else []
 
 
 def find_secret_word(path: Iterable[Any]) -> str | None:
@@ -87,7 +126,7 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
 
 def mask_atoms(values: Any) -> Any:
     """Return a column for output: strings, bytes and numbers that are or contain a secret are masked."""
-    kinds = {*map(type, values)} & ({str, bytes, UUID, int} if SECRETS.numbers else {str, bytes, UUID})
+    kinds = {*map(type, values)} & ({str, bytes, UUID, *NUMBERS} if SECRETS.numbers else {str, bytes, UUID})
     return [mask_value(value) if type(value) in kinds else value for value in values] if kinds else values
 
 
@@ -109,7 +148,7 @@ def _mask_atom(value: Any, kind: type) -> Any:
         return mask_bytes(value)
     if kind is UUID:
         return _mask_by_text(value)
-    return MASK if kind is int and value in SECRETS.numbers else value
+    return MASK if SECRETS.numbers and kind in NUMBERS and is_secret_number(value) else value
 
 
 def _mask_by_text(value: Any) -> Any:
@@ -165,10 +204,10 @@ class _Masking:
             return _mask_by_text(value)
         if issubclass(kind, str):
             return value if issubclass(kind, Masked) else mask_text(str.__str__(value))
-        if issubclass(kind, int):
-            return int.__int__(value)
-        if issubclass(kind, float):
-            return float.__float__(value)
+        if issubclass(kind, int | float):
+            return _mask_atom(_to_exact(value, kind), int)
+        if external_types.is_scalar(value):
+            return _mask_atom(value, int)
         if kind is FrozenArray or external_types.is_array(value):
             return external_types.mask_array(value.array if kind is FrozenArray else value, mask_value)
         return value

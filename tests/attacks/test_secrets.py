@@ -10,16 +10,21 @@ import logging
 import os
 import shlex
 import urllib.parse
+from collections import deque
 from contextlib import suppress
+from decimal import Decimal
 from enum import Enum, IntEnum
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from pathlib import PurePosixPath
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 from uuid import UUID
 
 import markupsafe
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -38,7 +43,8 @@ from agentnb.session.logs import JsonLines
 from agentnb.ui.debugger import Debugger
 
 NAMES = ["password", "api_key", "cookie", "jwt", "pass", "pwd", "auth", "connection_string", "tokens", "credentials",
-         "privateKey", "X-Auth-Token", "client_secret", "passphrase", "db_password", "Set-Cookie"]  # fmt: skip
+         "privateKey", "X-Auth-Token", "client_secret", "passphrase", "db_password", "Set-Cookie", "pass_phrase",
+         "csrf", "db_pw", "pswd"]  # fmt: skip
 # What no other text of a run has in it, with all that writers escape.
 SECRET_TEXTS = [
     "correcthorsebattery", "swordfish", "zq-4711-plain", "quo'te-4711", 'quo"te-4711', "it's \"both\"-4711",
@@ -205,8 +211,51 @@ def test_no_artifact_contains_a_part_of_a_value_under_a_secret_name(around, tmp_
     check([{"credentials": AROUND[around](secret)} for secret in secrets], secrets, tmp_path)
 
 
-def test_no_artifact_contains_a_secret_number(tmp_path):
-    check({"secret": 918273645}, ["918273645"], tmp_path)
+@pytest.mark.parametrize(
+    "secret",
+    [918273645, -918273645, 918273.645, Decimal("918273.6450"), Fraction(918273645, 7), complex(918273645, 1),
+     np.int64(918273645), np.array([918273645]), pd.Series([918273645]), 918273645 * 10**700],
+    ids=lambda secret: type(secret).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("wrap", [str, lambda config: f"{config['secret']:,}" if type(config["secret"]) is int else ""])
+def test_no_artifact_contains_a_secret_number(wrap, secret, tmp_path):
+    item = secret.tolist()[0] if isinstance(secret, np.ndarray | pd.Series) else secret
+    check({"secret": secret}, [f"{item}", f"{item:,}" if isinstance(item, int) else f"{item}"], tmp_path, wrap)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array(["s3ns1tive-4711"]), np.array([b"s3ns1tive-4711"]), np.array(["s3ns1tive-4711", 1], dtype=object),
+     pd.Series(["s3ns1tive-4711"]), pd.Series(["s3ns1tive-4711"], dtype="category"),
+     pd.DataFrame({"a": ["s3ns1tive-4711"]}), pd.DataFrame({"a": [1]}, index=["s3ns1tive-4711"]).index.to_series()],
+)  # fmt: skip
+def test_no_artifact_contains_a_cell_of_an_array_under_a_secret_name(array, tmp_path):
+    check({"credentials": array, "again": pd.Series([1], index=["s3ns1tive-4711"])}, ["s3ns1tive-4711"], tmp_path)
+
+
+class Client:
+    def __init__(self):
+        self.password = "s3ns1tive-4711"
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"credentials": deque([["s3ns1tive-4711"]])}, "s3ns1tive-4711"),
+        ({"credentials": bytearray(b"s3ns1tive-4711")}, "s3ns1tive-4711"),
+        (Client(), "s3ns1tive-4711"),
+        ({"credentials": SimpleNamespace(user="ann", word="s3ns1tive-4711")}, "s3ns1tive-4711"),
+        (MappingProxyType({"password": "s3ns1tive-4711"}), "s3ns1tive-4711"),
+    ],
+    ids=lambda config: type(config).__name__,
+)
+@pytest.mark.filterwarnings("ignore:.*by reference")
+def test_a_secret_in_an_object_that_is_held_by_reference_is_masked(config, text):
+    clear()
+    session = nb.Session(nb.load(failing(lambda config: f"{text} it is")), {"config": config})
+    session.run()
+    assert "s3ns" not in f"{session.error} {session.trace.to_json()} {session.trace.frames.writes.to_csv()}"
+    assert "********" in f"{session.error}"
 
 
 class Login(NamedTuple):
@@ -216,6 +265,10 @@ class Login(NamedTuple):
 
 class Word(Enum):
     SECRET = "s3ns1tive"
+
+
+class Kind(Enum):
+    API_KEY = 1
 
 
 class Code(IntEnum):
@@ -238,6 +291,14 @@ class Code(IntEnum):
         ({"url": "https://host/blob?se=2030&sig=s3ns1tive%2B4711"}, "s3ns1tive%2B4711"),
         ({"url": "https://host/blob?X-Amz-Signature=s3ns1tive&a=b"}, "s3ns1tive"),
         ({"otp": "s3ns1tive"}, "s3ns1tive"),
+        ("user=ann&password=s3ns1tive&page=2", "s3ns1tive"),
+        ("https://host/#access_token=s3ns1tive&state=1", "s3ns1tive"),
+        ("could not open Driver=x;Server=db;UID=sa;PWD=s3ns1tive;", "s3ns1tive"),
+        ({"connection_string": "host=db user=ann password=s3ns1tive dbname=x"}, "s3ns1tive"),
+        ("a key: -----BEGIN EC PRIVATE KEY-----\ns3ns1tive\n-----END EC PRIVATE KEY----- and more", "s3ns1tive"),
+        ({("login", "password"): "s3ns1tive"}, "s3ns1tive"),
+        ({Kind.API_KEY: "s3ns1tive"}, "s3ns1tive"),
+        (pd.DataFrame({("login", "password"): ["s3ns1tive"]}), "s3ns1tive"),
         ({"config": Login("ann", "s3ns1tive")}, "s3ns1tive"),
         ({"password": Word.SECRET}, "s3ns1tive"),
         ({"password": Code.SECRET}, "918273645"),
