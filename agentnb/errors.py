@@ -14,6 +14,8 @@ The tree:
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -334,6 +336,14 @@ def to_printable(error: BaseException | None) -> BaseException | None:
                 return None
         current = current.__cause__ or current.__context__
     return error
+
+
+def warn_caller(message: str) -> None:
+    """Issue a warning that names the line outside of agentnb that led here."""
+    level, frame = 1, sys._getframe()  # noqa: SLF001  (there is no other way to it in Python 3.11)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("agentnb."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 def _print_error(error: BaseException, function: Any) -> str | None:

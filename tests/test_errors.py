@@ -167,3 +167,30 @@ def graph():
     built_graph = nx.DiGraph(name="one")
     built_graph.add_node("a", function=dict)
     return built_graph
+
+
+def make_graph():
+    graph = nx.DiGraph()
+    graph.add_node("a", function=dict)
+    return nb.load(graph)
+
+
+def run_with_failing_listener():
+    session = nb.Session(make_graph())
+    session.subscribe(lambda step: 1 / 0)
+    session.run()
+
+
+def run_with_opaque_value():
+    opaque = type("Opaque", (), {"__slots__": ("value",)})  # each class is reported once
+    nb.Session(make_graph(), {"value": opaque()}).run()
+
+
+@pytest.mark.parametrize("run", [run_with_failing_listener, run_with_opaque_value])
+def test_a_warning_names_the_line_of_the_caller(run):
+    with pytest.warns(UserWarning, match=r"was removed|by reference") as caught:
+        run()
+    (each,) = caught
+    first = run.__code__.co_firstlineno
+    assert each.filename == __file__
+    assert first < each.lineno <= first + 3

@@ -7,7 +7,6 @@ mutable copy for a reader; `is_unchanged` detects whether that copy was changed.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
@@ -23,7 +22,7 @@ from uuid import UUID
 
 from agentnb.board import external_types
 from agentnb.bounds import SIZE_LIMIT, Walk
-from agentnb.errors import BoardError, Problem, with_article
+from agentnb.errors import BoardError, Problem, warn_caller, with_article
 from agentnb.recipe.user_functions import describe_how_to_run, find_unrun
 from agentnb.text import UNREADABLE, Fields, call, get_class_name, safe_repr, show_as
 
@@ -662,10 +661,9 @@ def _warn_opaque(cls: type) -> None:
     if cls in _WARNED:
         return
     _WARNED.add(cls)
-    warnings.warn(
+    warn_caller(
         f"a {cls.__module__}.{cls.__qualname__} is on the board by reference (opaque): "
-        "going back does not undo changes made inside it, and it cannot be stored",
-        stacklevel=4,
+        "going back does not undo changes made inside it, and it cannot be stored"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.delta_loader import DeltaLoader, reading_document
 from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
-from agentnb.errors import Problem
+from agentnb.errors import Problem, warn_caller
 from agentnb.recipe.call_settings import RECORDED
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
@@ -64,9 +63,7 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
         changed = get_parts(session).persistence.changes = tuple(_compare_recipes(snapshot, recipe, trace))
         if changed:
             differences = "\n  ".join(changed)
-            warnings.warn(
-                f"{where} is the trace of another recipe, or of another version:\n  {differences}", stacklevel=4
-            )
+            warn_caller(f"{where} is the trace of another recipe, or of another version:\n  {differences}")
     return session
 
 

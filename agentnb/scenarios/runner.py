@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agentnb.arguments import plain_arguments
 from agentnb.clock import Clock
-from agentnb.errors import AgentNbError, ExecutionError, Problem
+from agentnb.errors import AgentNbError, ExecutionError, Problem, warn_caller
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import LIKE, ComparisonResult, compare_exactly, compare_texts, find_values
 from agentnb.scenarios.definitions import collect_scenarios, copy_expected, find_recipe, find_refusal, unwrap
@@ -222,6 +222,6 @@ def _notify(listener: Listener | None, result: ScenarioResult) -> Listener | Non
     try:
         listener(result)
     except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
-        warnings.warn(f"the listener raised {type(error).__name__} and was removed: {error}", stacklevel=3)
+        warn_caller(f"the listener raised {type(error).__name__} and was removed: {error}")
         return None
     return listener

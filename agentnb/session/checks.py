@@ -5,7 +5,6 @@ X117: the first argument is not a recipe.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
@@ -15,7 +14,15 @@ from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_scope
 from agentnb.engine.core.run import make_key_error
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, find_misspelling, with_article
+from agentnb.errors import (
+    ExecutionError,
+    Problem,
+    RecipeError,
+    did_you_mean,
+    find_misspelling,
+    warn_caller,
+    with_article,
+)
 from agentnb.expressions.json_schema import Fault, Schema, is_types_only
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.kinds.context import AROUND
@@ -491,4 +498,4 @@ def warn_of_requirements(run: Run) -> None:
     """Warn of optional requirements that are not met."""
     for rule in find_unmet_requirements(run, required=False):
         where = f" ({rule.place})" if rule.place else ""
-        warnings.warn(f"{safe_str(rule.message)}{where}: an optional requirement is not met", stacklevel=4)
+        warn_caller(f"{safe_str(rule.message)}{where}: an optional requirement is not met")

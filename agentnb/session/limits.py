@@ -6,7 +6,6 @@ attempt of a call, including the usage of the steps in flight.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -21,6 +20,7 @@ from agentnb.engine.control.interventions import record_intervention
 from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
+from agentnb.errors import warn_caller
 from agentnb.session.usage import AttemptUsage, UsageTotals, get_depth, has_set_off, measure_usage
 
 if TYPE_CHECKING:
@@ -272,11 +272,10 @@ class Limits:
         for call in takewhile(lambda call: call.step == run.position, reversed(run.history.calls)):
             if call.kind == "llm" and call.error is None and call.cost_usd is None:
                 self._has_warned_of_unpriced = True
-                warnings.warn(
+                warn_caller(
                     f"max_cost_usd (budget_cap_usd) is {self.budget.max_cost_usd}, but the cost of {call.name!r} is "
                     "not known, so its calls count as nothing; set `prices` in the provider's settings, or limit "
-                    "max_tokens or max_llm_calls",
-                    stacklevel=2,
+                    "max_tokens or max_llm_calls"
                 )
                 return
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_arguments
 from agentnb.board.masking import mask_value
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, format_error, with_article
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, format_error, warn_caller, with_article
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
 
@@ -200,10 +199,9 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
     except Exception as error:  # noqa: BLE001  (a run continues even if its log fails)
         if not _Configuration.warned:
             _Configuration.warned = True
-            warnings.warn(
+            warn_caller(
                 f"the payload_redactor raised {type(error).__name__}: {format_error(error)}; "
-                "payloads for which it fails are left out of the log",
-                stacklevel=2,
+                "payloads for which it fails are left out of the log"
             )
         return None
 

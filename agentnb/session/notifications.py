@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
-from agentnb.errors import StoreError
+from agentnb.errors import StoreError, warn_caller
 from agentnb.expressions.paths import format_path
 from agentnb.session.run_queries import get_status
 from agentnb.text import safe_repr
@@ -90,12 +88,11 @@ class Notifications:
         step = history.base + bisect_right(history.write_ends, row)
         node = self._state.run.get_node_id(history.step_activations[step - history.base])
         key = format_path(history.tables.codes[history.write_codes[row] >> 2][1])
-        warnings.warn(
+        warn_caller(
             f"step {step}, {safe_repr(node, 200)}, changed {safe_repr(key, 200)} in place. The change is recorded like "
             "a write; better return the changed value. To stop at such changes: "
             "session.breakpoints.add(in_place=True). Later ones in this session are not reported; see "
-            "trace.frames.writes, column in_place",
-            stacklevel=_find_caller_level(),
+            "trace.frames.writes, column in_place"
         )
 
     def _finish(self, finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None]) -> None:
@@ -105,14 +102,6 @@ class Notifications:
         if self._finished_run is not run and state.parent is None and get_status(run, state.limits) == "finished":
             self._finished_run = run
             finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.visible_items().items()})
-
-
-def _find_caller_level() -> int:
-    """Return the `stacklevel` for a warning of the calling function that names the line outside of agentnb."""
-    level, frame = 0, sys._getframe(1)  # noqa: SLF001  (there is no other way to it in Python 3.11)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("agentnb."):
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]  # checked by the loop
-    return level + 1
 
 
 __all__ = ["TELL_SECONDS", "Notifications"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.persistence import masked_values
-from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
+from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean, warn_caller
 from agentnb.session import stored_run
 from agentnb.session.checks import check_not_running
 from agentnb.session.logs import log_store_failure
@@ -177,7 +176,7 @@ class Persistence:
                     raise
                 with suppress(StoreError):
                     journal.release()
-                warnings.warn(f"every step is stored, but not the status of the run:\n{error}", stacklevel=3)
+                warn_caller(f"every step is stored, but not the status of the run:\n{error}")
             self.record_in(None)
             state.read_only_reason = make_closed_problem(
                 journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"

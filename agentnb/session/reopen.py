@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +20,7 @@ from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
-from agentnb.errors import Problem, StoreError
+from agentnb.errors import Problem, StoreError, warn_caller
 from agentnb.garbage_collection import pause_collection
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
@@ -76,7 +75,7 @@ def open_stored(
     get_state(session).hooks.add_all(build_hooks(hooks) or {})
     if changed := get_parts(session).persistence.changes:
         lines = "\n  ".join(changed)
-        warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {lines}", stacklevel=4)
+        warn_caller(f"run {row.run_id!r} was made with another version of this recipe:\n  {lines}")
     return session
 
 
@@ -96,7 +95,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
     if row.parent is not None and row.shared:
         state.get_origin = lambda: [*_iter_ancestors(log, row)][-1][0].run_id
     if lost is not None:
-        warnings.warn(str(lost), stacklevel=5)
+        warn_caller(str(lost))
     if not can_continue:
         state.read_only_reason = read_only(f"run {row.run_id!r}")
         return session
@@ -144,7 +143,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
     with _name_run_in_errors(log, row):
         rows = [(row, None), *_iter_ancestors(log, row)]
     for part, until in reversed(rows):
-        joined.drop()
+        joined.drop_all()
         state["aux"] = {}
         with _name_run_in_errors(log, part), reading_document():
             entries = SoundEntries(log, part, until)

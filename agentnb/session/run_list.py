@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from agentnb.arguments import plain_arguments
 from agentnb.engine.persistence.event_log import EventLog, RunQuery, RunRow
 from agentnb.engine.persistence.open_journals import flush_all
-from agentnb.errors import Problem, StoreError, did_you_mean, with_article
+from agentnb.errors import Problem, StoreError, did_you_mean, warn_caller, with_article
 from agentnb.session.status import StatusWord
 from agentnb.store import open_log
 from agentnb.store.database_errors import make_damaged_row_problem
@@ -100,7 +99,7 @@ def list_sound_rows(where: str | os.PathLike[str] | EventLog, query: RunQuery) -
         if row.is_sound():
             sound.append(row)
         else:
-            warnings.warn(str(make_damaged_row_problem(log.url, f"run {row.run_id!r}")), stacklevel=4)
+            warn_caller(str(make_damaged_row_problem(log.url, f"run {row.run_id!r}")))
     return sound
 
 

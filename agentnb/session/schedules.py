@@ -7,14 +7,13 @@ in the order of registration, each after the changes of those before it.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from agentnb.engine.control.listeners import check_listener
-from agentnb.errors import ExecutionError, Problem, did_you_mean, format_error_line, with_article
+from agentnb.errors import ExecutionError, Problem, did_you_mean, format_error_line, warn_caller, with_article
 from agentnb.recipe.user_functions import check_ran
 from agentnb.text import get_class_name
 
@@ -189,9 +188,8 @@ class HooksAPI:
                     raise ExecutionError(_make_failure_problem(row, event, error)) from error
                 if row in rows:
                     rows.remove(row)
-                warnings.warn(
-                    f"hook {row.name!r} of {event.schedule} raised {type(error).__name__} and was removed: {error}",
-                    stacklevel=2,
+                warn_caller(
+                    f"hook {row.name!r} of {event.schedule} raised {type(error).__name__} and was removed: {error}"
                 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -14,7 +13,7 @@ from agentnb.display import get_view
 from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.cursor import Cursor, FrontierEntry, OpenFrame, get_cursor, get_frontier, get_stack
 from agentnb.engine.control.listeners import Listener
-from agentnb.errors import set_known
+from agentnb.errors import set_known, warn_caller
 from agentnb.recipe.model import Recipe
 from agentnb.session import run_queries
 from agentnb.session.breakpoints import SessionBreakpoints
@@ -114,7 +113,7 @@ class Session:
             seed=seed, validate_inputs=validate_inputs, strict_expressions=strict_expressions, chaos=chaos,
         )  # fmt: skip
         if warned:
-            warnings.warn(warned, stacklevel=3)  # past the wrapper that `plain_methods` adds
+            warn_caller(warned)
         self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, initial, run_id), Session._from_run)
         if hooks is not None:
             self._parts.state.hooks.add_all(build_hooks(hooks) or {})

@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from uuid import uuid4
 
 from agentnb.errors import AgentNbError, Problem, StoreError, to_printable
@@ -34,6 +34,14 @@ _LINKS: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
 _OF_THE_PARENT: Final[list[Any]] = []  # connections that a forked process must neither use nor close
 
 
+class _Claim(NamedTuple):
+    """A claim that holds when the current change is committed: the run, the new writer text, and whether it is new."""
+
+    run_id: str
+    name: str
+    new: bool
+
+
 class Link:
     """A connection that is opened on first use, and reopened after it was lost.
 
@@ -49,7 +57,7 @@ class Link:
         self.unsure: set[str] = set()
         self._token = uuid4().hex
         self._names: dict[str, str] = {}
-        self._claiming: tuple[str, str, bool] | None = None  # a run, its new writer text, whether the row is new
+        self._claiming: _Claim | None = None
         self._connection: Any = None
         self._cursor: Any = None
         self._writes = False
@@ -93,8 +101,7 @@ class Link:
             raise
         self.unsure.discard(run_id)
         if self._claiming is not None:
-            run_id, name, _ = self._claiming
-            self.claims[run_id] = name
+            self.claims[self._claiming.run_id] = self._claiming.name
             self._claiming = None
 
     def execute_change(self, run_id: str, statement: str, parameters: dict[str, Any]) -> bool:
@@ -107,7 +114,7 @@ class Link:
             cursor, sure = self._open(write=True), run_id not in self.unsure
             self.unsure.add(run_id)
             try:
-                changed = bool(cursor.execute(statement, parameters).rowcount == 1)
+                changed = bool(cursor.execute(statement, parameters).rowcount)
             except self.database.errors as error:
                 if self._recover(error):
                     return False
@@ -144,8 +151,8 @@ class Link:
         if self._connection is None:
             return False
         claiming, self._claiming = self._claiming, None
-        if claiming is not None and claiming[2] and claiming[0] not in self.unsure:
-            self._names.pop(claiming[0], None)
+        if claiming is not None and claiming.new and claiming.run_id not in self.unsure:
+            del self._names[claiming.run_id]
         try:
             if isinstance(error, self.database.errors) and self.database.is_lost(self._connection, error):
                 self.drop()
@@ -154,7 +161,7 @@ class Link:
             self._cursor.close()
             self._cursor = self._connection.cursor()
             if claiming is not None:
-                self.database.release_lock(self._cursor, claiming[0])
+                self.database.release_lock(self._cursor, claiming.run_id)
         except self.database.errors:
             self.drop()
         return False
@@ -181,7 +188,7 @@ class Link:
         name = identify_writer(self._token).to_text() if new else self._names[run_id]
         self.database.claim(cursor, run_id, writer, name)
         self._names[run_id] = name
-        self._claiming = (run_id, name, new)
+        self._claiming = _Claim(run_id, name, new)
         return name
 
     def disclaim(self, cursor: Any, run_id: str) -> None:

@@ -37,7 +37,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._runs: dict[str, _StoredRun] = {}
         self._lock = threading.RLock()
-        self._writes = count(1)
+        self._writes = count()
         self._token = uuid4().hex
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class MemoryLog:
 
     def _find(self, run_id: str) -> _StoredRun:
         if run_id not in self._runs:
-            raise make_missing_run_error(run_id, [*self._runs][:-200:-1], len(self._runs), self.url)
+            raise make_missing_run_error(run_id, [*islice(reversed(self._runs), 200)], len(self._runs), self.url)
         return self._runs[run_id]
 
     def _fit(self, run_id: str, entries: Sequence[Entry], last: int) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import warnings
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.persistence.event_log import EVERY_RUN, Entry, RunQuery, RunRow
-from agentnb.errors import Problem, StoreError
+from agentnb.errors import Problem, StoreError, warn_caller
 from agentnb.store.connection import Link
 from agentnb.store.database_errors import make_damaged_row_problem
 from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 4_000_000  # approximate number of characters of entries read at a time
 _FIRST, _MOST = 64, 2000  # entries read at a time: before their size is known, and at most
-_END: Final = 2**31 - 1
-_CREATED: Final = SAID.index("created")
-_LAST_YEAR: Final = 2261  # the last year that a timestamp column can hold
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261  # the whole years that a timestamp column can hold
 _TYPES: Final[dict[str, Any]] = {
     **dict.fromkeys(("run_id", "name", "recipe", "dialect", "fingerprint", "head", "status"), str),
     **dict.fromkeys(("shared", "steps"), int),
@@ -131,7 +129,7 @@ class SqlLog:
         Raises:
             StoreError: L413, there is no such run; or it cannot be read.
         """
-        end = _END if until is None else until
+        end = sys.maxsize if until is None else until
         return self._iter_following(run_id, self._read_chunk(run_id, after, end, _FIRST), end)
 
     def last(self, run_id: str) -> int:
@@ -155,7 +153,7 @@ class SqlLog:
             else self._read_rows(self._statements.run, run_id=run_id)
         )
         if not matching and run_id is None:
-            matching = self.runs()[:1]
+            matching = self.runs()
         if matching:
             return matching[0]
         with self._link.lock:
@@ -176,8 +174,7 @@ class SqlLog:
                 return self._link.read(lambda cursor: self._find_matching(cursor, query))
             count = self._link.read(self._count)
         rows = self._read_rows(self._statements.runs)
-        if len(rows) < count:
-            warnings.warn(str(make_damaged_row_problem(self.url, f"{count - len(rows)} of {count} runs")), stacklevel=2)
+        self._warn_of_damage(count - len(rows), count)
         return rows
 
     def _find_matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
@@ -206,11 +203,13 @@ class SqlLog:
                 rows[-1][SAID.index("created")],
                 rows[-1][-1],
             )
-        if damaged:
-            warnings.warn(
-                str(make_damaged_row_problem(self.url, f"{damaged} of {damaged + len(matching)} runs")), stacklevel=2
-            )
+        self._warn_of_damage(damaged, damaged + len(matching))
         return matching[: query.limit]
+
+    def _warn_of_damage(self, damaged: int, count: int) -> None:
+        if damaged:
+            problem = make_damaged_row_problem(self.url, f"{damaged} of {count} runs")
+            warn_caller(str(problem))
 
     def _count(self, cursor: Any) -> int:
         """Return the largest number of runs in any of the tables; in a damaged file, one of them may have lost rows."""
@@ -269,20 +268,15 @@ class SqlLog:
     def _append(
         self, cursor: Any, run_id: str, entries: Sequence[Entry], status: str | None, steps: int | None
     ) -> None:
-        if not entries:
-            return self._update_row(cursor, run_id, status, steps, None)
         _check_order(entries)
         number, own_writer = self._claim_run(cursor, run_id)
-        statements, previous_seq = self._statements, entries[0].seq - 1
         parameters = _make_change(number, own_writer, status, steps)
-        cursor.execute(statements.advance, {**parameters, "before": previous_seq, "after": entries[-1].seq})
-        if cursor.rowcount != 1:
+        while entries:
+            ends = {"before": entries[0].seq - 1, "after": entries[-1].seq}
+            if cursor.execute(self._statements.advance, {**parameters, **ends}).rowcount:
+                return self._add(cursor, number, entries)
             entries = self._find_unwritten(cursor, run_id, number, own_writer, entries)
-            if not entries:
-                return self._update_row(cursor, run_id, status, steps, None)
-            cursor.execute(statements.advance, {**parameters, "before": entries[0].seq - 1, "after": entries[-1].seq})
-            assert cursor.rowcount == 1
-        return self._add(cursor, number, entries)
+        return self._update_row(cursor, run_id, status, steps, None)
 
     def _put(self, run_id: str, entry: Entry, status: str | None, steps: int | None) -> bool:
         """Append one entry to a claimed run if a single statement is enough; return True if it was committed."""
@@ -306,7 +300,7 @@ class SqlLog:
         if writer != own_writer:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(writer), self.url)
-        if run_id in self._link.unsure and last <= entries[-1].seq:
+        if run_id in self._link.unsure:
             parameters = {"number": number, "after": entries[0].seq - 1, "until": last}
             stored = [tuple(row) for row in cursor.execute(self._statements.chunk, parameters).fetchall()]
             if stored and stored == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(stored)]]:
@@ -315,16 +309,13 @@ class SqlLog:
 
     def _add(self, cursor: Any, number: int, entries: Sequence[Entry]) -> None:
         rows = [{"run": number, "seq": seq, "step": step, "body": _to_column_text(body)} for seq, step, body in entries]
-        if len(rows) == 1:
-            cursor.execute(self._statements.insert_entry, rows[0])
-        elif rows:
-            cursor.executemany(self._statements.insert_entry, rows)
+        cursor.executemany(self._statements.insert_entry, rows)
 
     def _update_row(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
         number, own_writer = self._claim_run(cursor, run_id)
         parameters = {"is_status": status, "is_steps": steps, "is_at": at, "now": _format_now()}
-        cursor.execute(self._statements.update_run, {"number": number, "own_writer": own_writer, **parameters})
-        if cursor.rowcount != 1:
+        values = {"number": number, "own_writer": own_writer, **parameters}
+        if not cursor.execute(self._statements.update_run, values).rowcount:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(self._find_end(cursor, number)[1]), self.url)
 
@@ -384,8 +375,8 @@ class SqlLog:
             return self._link.read(look)
 
     def _read_readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
-        find_holder = self._link.database.make_holder_check(cursor) if any(row[-1] for row in rows) else None
-        return [parsed for row in rows if (parsed := _parse_row_or_none(row, find_holder)) is not None]
+        is_held = self._link.database.make_holder_check(cursor)
+        return [parsed for row in rows if (parsed := _parse_row_or_none(row, is_held)) is not None]
 
     def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
         newest = [name for (name,) in cursor.execute(self._statements.newest, {}).fetchall()]
@@ -393,26 +384,31 @@ class SqlLog:
         return make_missing_run_error(run_id, newest, count, self.url)
 
 
-def _parse_row_or_none(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow | None:
+def _parse_row_or_none(values: Sequence[Any], is_held: Callable[[str, Writer], bool]) -> RunRow | None:
     """Return a run's row; None if its values are damaged."""
     try:
-        return _parse_row(values, held)
+        return _parse_row(values, is_held)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow:
+def _parse_row(values: Sequence[Any], is_held: Callable[[str, Writer], bool]) -> RunRow:
     columns = dict(zip((*SAID, *STANDS), values, strict=True))
     for name in ("created", "updated"):
-        columns[name] = datetime.fromisoformat(columns[name])
+        columns[name] = _parse_time(columns[name])
     by = read(columns["writer"])
-    columns["writer"] = str(by) if by is not None and held is not None and held(columns["run_id"], by) else None
+    columns["writer"] = str(by) if by is not None and is_held(columns["run_id"], by) else None
     for name, kind in _TYPES.items():
         if not isinstance(columns[name], kind):
             raise TypeError(name)
-    if columns["updated"].year > _LAST_YEAR:
-        raise ValueError("updated")
     return RunRow(**columns)
+
+
+def _parse_time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None or not _FIRST_YEAR <= time.year <= _LAST_YEAR:
+        raise ValueError(text)
+    return time
 
 
 def _check_order(entries: Sequence[Entry]) -> None:
@@ -432,9 +428,7 @@ def _to_column_text(value: Any) -> Any:
     """Return a value for a text column. Lone UTF-16 surrogates are invalid; they are escaped as in JSON."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    if not isinstance(value, str) or value.isascii():
-        return value
-    return value.encode("utf-8", "backslashreplace").decode()
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def make_database(address: StoreAddress, seconds: float) -> Database:

@@ -235,5 +235,5 @@ class SqliteFile:
         return self._get_error_code(error) == sqlite3.SQLITE_CONSTRAINT
 
     def _get_error_code(self, error: BaseException) -> int:
-        code = getattr(error, "sqlite_errorcode", 0)
-        return code & 0xFF if isinstance(code, int) else 0
+        code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+        return code & 0xFF

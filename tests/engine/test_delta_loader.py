@@ -1,17 +1,27 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from decimal import Decimal
+from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import thaw
+from agentnb.bounds import DEPTH_LIMIT
 from agentnb.engine.control import interventions
 from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
-from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, collect_family, encode_whole
+from agentnb.engine.persistence.deltas import (
+    MOST_NAMES,
+    MOST_SHAPES,
+    VERSION,
+    DeltaEncoder,
+    collect_family,
+    encode_whole,
+)
 from agentnb.errors import StoreError
 from tests.engine.small_runs import one, run_of
 from tests.trace.random_runs import go, odyssey, started
@@ -147,6 +157,46 @@ def test_a_payload_of_a_damaged_shape_is_damage(payload):
     slices[1]["told"][0][2][7] = payload
     with pytest.raises(StoreError, match="L402"):
         DeltaLoader().add(slices)
+
+
+@pytest.mark.parametrize(("levels", "valid"), [(DEPTH_LIMIT, True), (DEPTH_LIMIT + 1, False)])
+@pytest.mark.parametrize("nest", [lambda inner: [inner], lambda inner: {"$": 0, "v": [inner]}], ids=["list", "shape"])
+def test_a_payload_may_be_as_deep_as_a_value(levels, valid, nest):
+    slices = through(OF_VERSION_2)
+    slices[1]["told"][0][2][7] = reduce(lambda inner, _: nest(inner), range(levels), 1)
+    slices[2]["p"][0][2] = [[], []]
+    refuses = pytest.raises(StoreError, match=rf"L402[\s\S]*more than {DEPTH_LIMIT} levels")
+    with nullcontext() if valid else refuses:
+        DeltaLoader().add(slices)
+
+
+def load_payload(payload):
+    run = run_of(lambda work: work.emit("told", payload) and {})
+    one(run)
+    document = through(encode_whole(run.chain))
+    loader = DeltaLoader()
+    loader.add([document])
+    _, (history,) = loader.finish()
+    assert thaw(history.events[0].payload) == payload
+    (part,) = document["p"]
+    return part[4]["events"][0][7], document["t"].get("shapes", [0, []])
+
+
+@pytest.mark.parametrize("names", [0, 1, MOST_NAMES - 1, MOST_NAMES, MOST_NAMES + 1])
+def test_a_mapping_with_many_names_has_no_shape(names):
+    payload = {f"n{number}": number for number in range(names)}
+    document, shapes = load_payload(payload)
+    if names <= MOST_NAMES:
+        assert (document, shapes) == ({"$": 0, "v": [*payload.values()]}, [0, [[*payload]]])
+    else:
+        assert (document, shapes) == (payload, [0, []])
+
+
+def test_only_the_first_shapes_of_a_run_are_numbered():
+    payload = [{f"n{number}": number} for number in range(MOST_SHAPES + 2)]
+    document, (first, shapes) = load_payload(payload)
+    assert document[MOST_SHAPES - 1 :] == [{"$": MOST_SHAPES - 1, "v": [MOST_SHAPES - 1]}, *payload[MOST_SHAPES:]]
+    assert (first, shapes) == (0, [[*mapping] for mapping in payload[:MOST_SHAPES]])
 
 
 atoms = st.none() | st.integers(-9, 9) | st.text("ab", max_size=3) | st.just(Decimal("1.5"))

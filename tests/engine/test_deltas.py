@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.engine.core.plan import Plan
+from agentnb.engine.core.run import CHECKPOINT_ROWS
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.persistence.delta_loader import load_document
 from agentnb.engine.persistence.deltas import VERSION
@@ -63,6 +65,17 @@ def test_a_long_run_is_restored_with_its_checkpoints():
         goto(run, step)
         goto(restored, step)
         assert facts(restored) == facts(run)
+
+
+def test_checkpoints_of_a_restored_run_are_as_far_apart_as_they_are_large():
+    run = go(started(**{f"k{number}": number for number in range(500)}), 3200)
+    checkpoints = restore_run(run.plan, dump_as_json(run)).history.checkpoints
+    assert len(checkpoints) > 2
+    for checkpoint, following in pairwise(checkpoints):
+        distance = CHECKPOINT_ROWS + (sum(map(len, checkpoint.data.values())) if checkpoint.step else 0)
+        assert distance <= following.step - checkpoint.step < distance + CHECKPOINT_ROWS
+    last = checkpoints[-1]
+    assert run.history.tip < last.step + 2 * CHECKPOINT_ROWS + sum(map(len, last.data.values()))
 
 
 def test_values_that_share_parts_are_stored_as_differences():

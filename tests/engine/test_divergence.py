@@ -251,6 +251,16 @@ def test_at_the_start_there_is_no_step():
     assert str(Divergence(0, None, "write", "n", 1, 2)) == "at the start: it wrote 1 to 'n', and the replay writes 2"
 
 
+@pytest.mark.parametrize("length", [199, 200, 201])
+def test_a_long_message_is_cut(length):
+    shown = "x" * length if length <= 200 else "x" * 199 + "…"
+    text = str(Divergence(1, "a", "error", "", "x" * length, "y\n" * length))
+    assert text.startswith(f"step 1, 'a': it failed with {shown}, and the replay fails with y y")
+    assert len(str(Divergence(1, "n" * 300, "write"))) == 200 + len(
+        "step 1, : it wrote nothing to '', and the replay writes nothing"
+    )
+
+
 def test_a_different_end_or_next_node_is_a_divergence():
     assert str(Divergence(3, "a", "node", "", "a", "b")).endswith("the replay runs 'b' instead")
     assert str(Divergence(3, "a", "node", "", "a", ABSENT)).endswith("the replay has ended")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 
 import networkx as nx
 import pytest
@@ -58,8 +59,8 @@ class Kept:
         return Kept(self.recipe, log or killed(self.log))
 
 
-def held(side="before"):
-    kept_run = Kept(nb.load(using()), side=side)
+def held(side="before", **inputs):
+    kept_run = Kept(nb.load(using()), side=side, **inputs)
     kept_run.session.step()
     assert kept_run.session.status == "in_flight"
     return kept_run
@@ -110,6 +111,22 @@ def test_the_last_of_several_edits_counts():
     other.session.run()
     other.session.run()
     assert other.called == [8]
+
+
+@pytest.mark.parametrize(
+    ("other", "sent"), [({}, ("use", 7)), ({"function": "other"}, ("other", 1)), ({"inputs": {"y": "z"}}, ("use", 5))]
+)
+def test_an_edit_applies_only_to_the_call_that_was_changed(other, sent):
+    log, called = held(z=5).change(arguments={"y": 7}).log, []
+    graph = using()
+    graph.nodes["n"].update(other)
+    tools = {name: lambda y, name=name: called.append((name, y)) or {"a": y} for name in ("use", "other")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what has changed in the recipe
+        session = open_stored(killed(log), "run", recipe=nb.load(graph), tools=tools)
+    session.breakpoints.clear()
+    session.step()
+    assert called == [sent]
 
 
 def test_an_answer_that_replaces_a_call_survives_a_kill():

@@ -76,6 +76,15 @@ def test_a_long_run_is_read_completely(store):
     assert list(store.log.entries("one", 63, 2200)) == some(64, 2200)
 
 
+def test_any_part_of_a_run_is_read(store):
+    entries = some(1, 131)
+    store.log.create(row(), entries)
+    for after in (-70, -1, 0, 1, 2, 63, 64, 65, 130, 131, 132):
+        for until in (None, -1, 0, 1, 64, 65, 130, 131, 200):
+            expected = [entry for entry in entries if after < entry.seq and (until is None or entry.seq <= until)]
+            assert list(store.log.entries("one", after, until)) == expected, (after, until)
+
+
 def test_an_append_does_not_affect_a_running_read(store):
     store.log.create(row(), some(1, 200))
     reading = store.log.entries("one", until=200)
@@ -227,14 +236,22 @@ def test_a_missing_run_is_reported(store):
     assert len(store.log.runs()) == 1
 
 
+def test_a_similar_id_is_suggested_from_the_newest_200(store):
+    store.log.add([(row(f"{number:04}"), []) for number in range(201)])
+    assert "did you mean '0001'?" in refused("L413", store.log.run, "0001x")
+    assert "'0000'" not in refused("L413", store.log.run, "0000x")
+
+
 def test_entries_follow_the_last_one(store):
     store.log.create(row(), some(1, 3))
     for entries in (some(3, 3), some(5, 5), some(1, 4), some(5, 6)):
         assert "another session has written" in refused("L411", store.log.append, "one", entries, status="failed")
     missing = refused("L411", store.log.create, row("two"), some(2, 2))
     assert "its last entry is number 0, but the entries of this session begin at 2" in missing
-    with pytest.raises(AssertionError):
-        store.log.append("one", [*some(4, 4), *some(6, 6)])
+    refused("L411", store.log.create, row("two"), [Entry(0, 0, "{}")])
+    for second in (3, 4, 6):
+        with pytest.raises(AssertionError):
+            store.log.append("one", [*some(4, 4), *some(second, second)])
     assert list(store.log.entries("one")) == some(1, 3)
     assert store.log.run("one").status == "ready"
     assert [row.run_id for row in store.log.runs()] == ["one"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 import pytest
 
@@ -40,6 +41,29 @@ def test_the_database_of_another_program_is_not_changed(log, path, mode):
     for action in (log.runs, lambda: log.create(row())):
         assert "events, meta" in refused("L416", action)
     assert path.read_bytes() == before
+
+
+def test_the_first_six_tables_of_another_program_are_named(log, path):
+    with changed(path, "SELECT 1") as connection:
+        for name in "hgfedcba":
+            connection.execute(f"CREATE TABLE {name} (id INTEGER)")
+    assert "another program: a, b, c, d, e, f\n" in refused("L416", log.runs)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("0", None), ("1", None), ("2", "L415"), ("10", "L415"), ("", "L422"), ("-1", "L422"), ("1.0", "L422")],
+)
+def test_the_version_of_a_store_is_checked(path, version, code):
+    with closing(SqlLog(path)) as log:
+        log.create(row())
+    with changed(path, f"UPDATE agentnb_meta SET value = '{version}'"):
+        pass
+    with closing(SqlLog(path)) as log:
+        if code is None:
+            assert len(log.runs()) == 1
+        else:
+            refused(code, log.runs)
 
 
 def test_an_open_transaction_of_another_program_is_not_changed(path, tmp_path):

@@ -34,10 +34,13 @@ def unprivileged():
 
 
 @pytest.mark.parametrize("folder", [0o500, 0o700], ids=["folder too", "file alone"])
-def test_a_read_only_file_is_read(unprivileged, folder):
+@pytest.mark.parametrize("beside", [(), ("runs.db-wal",)], ids=["one file", "with an empty log"])
+def test_a_read_only_file_is_read(unprivileged, folder, beside):
     log = SqlLog(unprivileged / "runs.db")
     log.create(row(), some(1, 2))
     log.close()
+    for name in beside:
+        (unprivileged / name).touch()
     (unprivileged / "runs.db").chmod(0o400)
     unprivileged.chmod(folder)
     for _ in range(2):

@@ -115,6 +115,58 @@ def test_a_connection_that_ends_while_idle_is_recreated(log, other):
     assert log.run("one").steps == 4
 
 
+class Recorder:
+    """A cursor that notes its statements, and may lose its connection before or after the first of them."""
+
+    def __init__(self, link, loss=None):
+        self.link, self.real, self.loss, self.statements = link, link._cursor, loss, []
+        link._cursor = self
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def execute(self, statement, *given):
+        self.statements.append(statement)
+        if self.loss == "before":
+            self.link._connection.close()
+        cursor = self.real.execute(statement, *given)
+        if self.loss == "after":
+            self.link._connection.close()
+            raise psycopg.OperationalError("the connection is closed")
+        return cursor
+
+
+def test_a_single_entry_is_one_statement(log):
+    log.create(row(), some(1, 1))
+    log.append("one", some(2, 2))
+    recorder = Recorder(log._link)
+    log.append("one", some(3, 3), status="running", steps=3)
+    assert len(recorder.statements) == 1
+    assert (log.last("one"), log.run("one").status, log.run("one").steps) == (3, "running", 3)
+    refused("L411", log.append, "one", some(3, 3))
+    refused("L411", log.append, "one", some(5, 5))
+
+
+@pytest.mark.parametrize("loss", ["before", "after"])
+def test_a_single_entry_without_an_answer_is_stored_once(log, loss):
+    log.create(row(), some(1, 1))
+    log.append("one", some(2, 2))
+    Recorder(log._link, loss)
+    log.append("one", some(3, 3), status="running", steps=3)
+    assert (log.run("one").status, log.run("one").steps) == ("running", 3)
+    refused("L411", log.append, "one", some(3, 3))
+    log.append("one", some(4, 4))
+    assert list(log.entries("one")) == some(1, 4)
+
+
+def test_a_refused_entry_may_be_another_one_next_time(log):
+    log.create(row(), some(1, 1))
+    log.append("one", some(2, 2))
+    refused("L429", log.append, "one", some(3, 3, "a\0b"))
+    log.append("one", some(3, 3))
+    refused("L411", log.append, "one", some(3, 3))
+
+
 def test_a_writer_that_claims_a_run_meanwhile_keeps_it(log, other, postgres_url):
     log.create(row(), some(1, 1))
     end(log, other)

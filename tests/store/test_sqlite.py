@@ -302,6 +302,27 @@ def test_the_message_of_a_driver_is_reported_with_its_name(path):
     assert file.to_store_error(error).problems[0].code == "L427"
 
 
+def test_an_extended_error_code_is_that_of_its_kind(path):
+    file = sqlite.SqliteFile(str(path), "runs.db", 1)
+
+    def report(code):
+        error = sqlite3.OperationalError("so it is")
+        error.sqlite_errorcode = code
+        return file.to_store_error(error).problems[0].code, file.is_lost(None, error), file.is_duplicate(error)
+
+    for code in range(27):
+        assert {report(code), report(code | 1 << 8), report(code | 255 << 8)} == {report(code)}, code
+    assert report(sqlite3.SQLITE_OK) == ("L427", True, False)
+    error = sqlite3.ProgrammingError("without a code")
+    assert (file.to_store_error(error).problems[0].code, file.is_lost(None, error)) == ("L427", True)
+
+
+def test_a_locked_store_is_awaited_for_five_seconds_by_default(path):
+    with closing(SqlLog(path)) as log:
+        log.create(row())
+        assert log._link._connection.execute("PRAGMA busy_timeout").fetchone() == (5000,)
+
+
 def test_a_store_is_readable_by_the_sqlite_tool(log, path):
     log.create(row(), some(1, 3))
     log.close()

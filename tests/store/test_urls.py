@@ -158,6 +158,12 @@ def test_a_password_is_never_shown(url, shown):
     assert repr(log) == f"SqlLog({shown!r})"
 
 
+def test_a_long_location_is_cut():
+    log = open_log("deep/" * 100 + "runs.db")
+    assert len(log.url) > 500
+    assert len(repr(log)) == len("SqlLog()") + 200
+
+
 def test_a_password_is_masked_everywhere():
     parse("postgresql://ann:s3cr3t%2F77@host/runs?passphrase=p4ss-phrase")
     assert mask_text("no s3cr3t/77, s3cr3t%2F77 or p4ss-phrase") == "no ********, ******** or ********"

@@ -72,6 +72,12 @@ def test_another_process_is_a_writer_while_it_runs():
     assert not is_alive(other)
 
 
+@pytest.mark.parametrize(("difference", "alive"), [(-3, 0), (-2, 1), (-1, 1), (0, 1), (1, 1), (2, 1), (3, 0)])
+def test_start_times_may_differ_by_two_seconds(mine, monkeypatch, difference, alive):
+    monkeypatch.setattr(writer_identity, "_read_start", lambda pid: 1000.0)
+    assert is_alive(replace(mine, started=1000.0 + difference)) == alive
+
+
 def test_no_writer_and_one_on_another_machine_are_not_alive(mine):
     assert not is_alive(None)
     assert not is_alive(replace(mine, host="elsewhere"))

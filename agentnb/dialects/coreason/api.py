@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import warnings
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Self
 
 from agentnb.board.values import ABSENT
 from agentnb.clock import Clock
 from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
-from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean, to_printable, with_article
+from agentnb.errors import (
+    ExecutionError,
+    NodeExecutionError,
+    Problem,
+    did_you_mean,
+    to_printable,
+    warn_caller,
+    with_article,
+)
 from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
@@ -203,7 +210,7 @@ def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     for name in agents:
         if name not in requested:
             hint = did_you_mean(name, bound, f"the requested names are: {list_names(requested)}")
-            warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} uses it; {hint}", stacklevel=3)
+            warn_caller(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} uses it; {hint}")
     return {name: agent for name, agent in agents.items() if name in requested}
 
 

@@ -6,7 +6,6 @@ All clauses of a breakpoint must hold; without breakpoints, a run pays nothing.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from agentnb.engine.core.history import (
 )
 from agentnb.engine.core.supersteps import SuperstepError
 from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
-from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known
+from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known, warn_caller
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -544,7 +543,7 @@ def _warn_of(row: Breakpoint, error: Exception) -> None:
     from agentnb.expressions.conditions import NoAnswer
 
     if isinstance(error, NoAnswer):
-        warnings.warn(f"breakpoint {row.id} ({row}) never stops: {error}", stacklevel=2)
+        warn_caller(f"breakpoint {row.id} ({row}) never stops: {error}")
 
 
 def _fails_as_wanted(failure: Failure | None, expected: bool | str) -> bool:

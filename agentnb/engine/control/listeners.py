@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
+from agentnb.errors import ExecutionError, Problem, did_you_mean, warn_caller, with_article
 from agentnb.recipe.user_functions import GENERATES, check_ran, is_async, is_generator
 from agentnb.text import get_class_name
 
@@ -124,6 +123,4 @@ class Hooks:
                 check_ran(listener(what))
             except Exception as error:  # noqa: BLE001  (a listener must not stop the run)
                 self._remove(moment, listener)  # unless another thread has removed it
-                warnings.warn(
-                    f"a listener of {moment!r} raised {type(error).__name__} and was removed: {error}", stacklevel=2
-                )
+                warn_caller(f"a listener of {moment!r} raised {type(error).__name__} and was removed: {error}")

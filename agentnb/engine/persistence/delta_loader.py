@@ -56,6 +56,12 @@ class DeltaLoader:
         self.sent_calls: dict[int, dict[int, list[Any]]] = {}
         self.recorded_events: dict[int, list[Event]] = {}
         self.recorded_times: dict[int, list[datetime]] = {}
+        self._in_flight: tuple[dict[int, Any], ...] = (
+            self.recorded_calls,
+            self.sent_calls,
+            self.recorded_events,
+            self.recorded_times,
+        )
         self._columns: list[list[list[int]]] = []  # per history, the seven columns of its steps, as differences
         self._values: list[list[Any]] = []  # per history, the recorded values of its writes
         self._nodes = nodes
@@ -147,50 +153,53 @@ class DeltaLoader:
         if "amend" in rare:  # an intervention changed the last step
             for column, more in zip(columns[4:], rare["amend"], strict=True):
                 column[-1] += more
-        if steps:
-            done = _add_steps(columns, steps)
-        if writes[0]:
-            history.write_codes.extend(writes[0])
-            self._values[number] += writes[1]
-        if pushes:
-            history.push_activations.extend(pushes)
-        if rare:
-            for name, rows in rare.items():
-                _APPLIERS[name](self, history, rows)
-        if steps and (self.recorded_calls or self.sent_calls or self.recorded_events):
-            for activation in done:
-                self.drop(activation)
+        committed = _add_steps(columns, steps) if steps else ()
+        codes, values = writes
+        history.write_codes.extend(codes)
+        self._values[number] += values
+        history.push_activations.extend(pushes)
+        for name, rows in rare.items():
+            _APPLIERS[name](self, history, rows)
+        self._drop(committed)
 
     def _apply_fact(self, what: str, activation: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
         if what == "emit":
-            self.recorded_events.setdefault(activation, []).append(self._decode_whole_event(rest[0]))
-            if len(rest) > 1:
-                self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, rest[1]))
+            event, *times = rest
+            self.recorded_events.setdefault(activation, []).append(self._decode_whole_event(event))
+            for read in times:
+                self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, read))
         elif what == "out":
             number, attempt, kind, name, arguments, started_at = rest
-            known = self.sent_calls.setdefault(activation, {})
-            value = known[number][3] if arguments is None else decode_value(arguments)  # None: unchanged
-            known[number] = [attempt, kind, name, value, started_at]
+            sent = self.sent_calls.setdefault(activation, {})
+            value = sent[number][3] if arguments is None else decode_value(arguments)  # None: unchanged
+            sent[number] = [attempt, kind, name, value, started_at]
         elif what == "back":
-            row = Call(*map(decode_value, rest[0]))
-            if rest[1]:
+            attempt_row, known = rest
+            row = Call(*map(decode_value, attempt_row))
+            if known:
                 row = row._replace(arguments=self.sent_calls[activation][row.call][3])
             self.recorded_calls.setdefault(activation, {})[row.activation, row.call, row.attempt] = row
         elif what == "stays":
-            self.sent_calls.get(activation, {}).pop(rest[0], None)
+            (number,) = rest
+            self.sent_calls.get(activation, {}).pop(number, None)
         elif what == "times":
-            self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, rest[0]))
+            (read,) = rest
+            self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, read))
         else:
-            self.drop(activation)
+            self._drop([activation])
 
-    def drop(self, activation: int | None = None) -> None:
-        """Forget what a step in flight has done; by default, all of them."""
-        for table in (self.recorded_calls, self.sent_calls, self.recorded_events, self.recorded_times):
-            if activation is None:
-                table.clear()
-            else:
-                table.pop(activation, None)
+    def drop_all(self) -> None:
+        """Forget what the steps in flight have done."""
+        for table in self._in_flight:
+            table.clear()
+
+    def _drop(self, activations: Iterable[int]) -> None:
+        """Forget what some steps in flight have done."""
+        for table in self._in_flight:
+            if table:  # rarely, and this runs for all steps
+                for activation in activations:
+                    table.pop(activation, None)
 
     def _load_conditions(self, history: History, rows: list[Any]) -> None:
         """Set the condition values of followed edges."""
@@ -226,22 +235,22 @@ class DeltaLoader:
         history.events.extend([self._decode_event(row) for row in rows])
 
     def _call(self, row: list[Any]) -> Call:
-        if len(row) > 4:
-            call = Call(*[item if type(item) in ATOMS else decode_value(item) for item in row])
-            if not isinstance(call.cost_usd, int | float | Decimal | None):
-                raise TypeError(f"a cost is a number, not {with_article(get_class_name(call.cost_usd))}")
-            return call
-        step, activation, call, attempt = row
-        return self.recorded_calls[activation][activation, call, attempt]._replace(step=step)
+        step, activation, call, attempt, *others = row
+        if not others:
+            return self.recorded_calls[activation][activation, call, attempt]._replace(step=step)
+        whole = Call(*map(decode_value, row))
+        if not isinstance(whole.cost_usd, int | float | Decimal | None):
+            raise TypeError(f"a cost is a number, not {with_article(get_class_name(whole.cost_usd))}")
+        return whole
 
     def _decode_event(self, row: list[Any]) -> Event:
-        if len(row) > 2:
+        step, seq, *others = row
+        if others:
             return self._decode_whole_event(row)
-        step, seq = row
         for events in self.recorded_events.values():
             for event in events:
-                if event[0] == seq:
-                    return _new_event(Event, (seq, step, *event[2:8], event.at if step is None else step, event.mark))
+                if event.seq == seq:
+                    return event._replace(step=step, at=event.at if step is None else step)
         raise ValueError(f"event {seq} was not recorded before")
 
     def _decode_whole_event(self, row: list[Any]) -> Event:

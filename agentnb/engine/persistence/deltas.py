@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise, takewhile
-from operator import sub
+from operator import attrgetter, sub
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import TAG, are_plain_names, encode, encode_path, is_stored_unchanged
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 VERSION: Final = 2
 MOST_NAMES: Final = 32  # maximum number of names in a shape
 MOST_SHAPES: Final = 256  # limits the tables of a run whose mappings all have different names
+_get_step, _get_place = attrgetter("step"), attrgetter("at")
 Json = dict[str, Any]
 Key = tuple[int, int, int]  # identifies an attempt: activation, call, attempt
 
@@ -63,16 +64,16 @@ class Watermark:
     events: int = 0
     calls: int = 0
 
-    def is_unchanged(self, history: History) -> bool:
-        """Return True if the recorded rows have not changed: no intervention, nothing amended."""
-        row = self.rows - 1
-        return (
-            row >= 0
-            and (history.queue_starts[row], history.write_ends[row], history.push_ends[row]) == self.last
-            and len(history.interventions) == self.interventions
-            and len(history.events) == self.events
-            and len(history.calls) == self.calls
-            and len(history.read_steps) == self.reads
+    def move_to(self, history: History, rows: int) -> Watermark:
+        """Return the mark after so many rows of a history, of which this mark is an earlier one."""
+        row, tip = rows - 1, history.base + rows - 1
+        return Watermark(
+            rows,
+            (history.queue_starts[row], history.write_ends[row], history.push_ends[row]),
+            bisect_right(history.read_steps, tip, self.reads),
+            bisect_right(history.interventions, tip, self.interventions, key=_get_step),
+            bisect_right(history.events, tip, self.events, key=_get_place),
+            bisect_right(history.calls, tip, self.calls, key=_get_step),
         )
 
 
@@ -104,12 +105,8 @@ class DeltaEncoder:
         """Return an encoder for which all of these histories are already recorded, numbered in this order."""
         encoder = cls(tables)
         for history in histories:
-            mark, size = encoder.watermarks[encoder.number_history(history)], len(history.push_ends)
-            mark.rows, mark.last = (
-                size,
-                (history.queue_starts[size - 1], history.write_ends[size - 1], history.push_ends[size - 1]),
-            )
-            mark.reads, mark.interventions, mark.events, mark.calls = _count_rows(history, mark, history.tip)
+            number = encoder.number_history(history)
+            encoder.watermarks[number] = Watermark().move_to(history, len(history.push_ends))
         encoder.sizes = _compute_ends(tables)
         return encoder
 
@@ -163,34 +160,29 @@ class DeltaEncoder:
         return {name: part for name, part in (("t", tables), ("p", parts)) if part}
 
     def _encode_tables(self) -> tuple[Json, list[int]]:
-        tables, new_sizes, encoded = self.tables, self.sizes, {}
-        ends = _compute_ends(tables)
-        if ends[0] > new_sizes[0]:
-            rows = tables.frames[new_sizes[0] : ends[0]]
-            encoded["frames"] = [new_sizes[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
-        if ends[1] > new_sizes[1]:
-            encoded["acts"] = [new_sizes[1], [list(row) for row in tables.activations[new_sizes[1] : ends[1]]]]
-        if ends[2] > new_sizes[2]:
-            encoded["codes"] = [
-                new_sizes[2],
-                [[scope, encode_path(path)] for scope, path in tables.codes[new_sizes[2] : ends[2]]],
-            ]
-        if ends[3] > new_sizes[3]:
-            encoded["shapes"] = [new_sizes[3], [list(names) for names in tables.shapes[new_sizes[3] : ends[3]]]]
-        return encoded, ends
+        tables, ends = self.tables, _compute_ends(self.tables)
+        frames, acts, codes, shapes = map(slice, self.sizes, ends)
+        rows = {
+            "frames": [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in tables.frames[frames]],
+            "acts": [list(row) for row in tables.activations[acts]],
+            "codes": [[scope, encode_path(path)] for scope, path in tables.codes[codes]],
+            "shapes": [list(names) for names in tables.shapes[shapes]],
+        }
+        firsts = dict(zip(rows, self.sizes, strict=True))
+        return {name: [firsts[name], new] for name, new in rows.items() if new}, ends
 
     # -- one history ---------------------------------------------------------------------------------------------
 
     def _encode_part(self, number: int, size: int) -> tuple[list[Any], Watermark]:
         """Return what is new in a history up to a row, and the mark after it."""
         history, mark = self.histories[number], self.watermarks[number]
-        first, tip = mark.rows, history.base + size - 1
+        first, last = mark.rows, mark.last
         if size < first:
             return [], mark
-        if size == first and mark.is_unchanged(history):
+        new = mark.move_to(history, size)
+        if new == mark:
             return [], mark
         rare: Json = {}
-        last = (0, 0, 0)
         if not first:
             rare["new"] = [
                 None if history.parent is None else self.number_history(history.parent),
@@ -201,19 +193,13 @@ class DeltaEncoder:
             last = (history.queue_starts[first - 1], history.write_ends[first - 1], history.push_ends[first - 1])
             if last != mark.last:
                 rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
-        new = Watermark(
-            size,
-            (history.queue_starts[size - 1], history.write_ends[size - 1], history.push_ends[size - 1]),
-            *_count_rows(history, mark, tip),
-        )
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
-        steps = _encode_steps(history, first, size, last) if size > first else []
-        self._encode_rare(history, (first, size), rare)
+        rows = range(first, size)
+        steps = _encode_steps(history, rows, last) if rows else []
+        self._encode_rare(history, rows, rare)
         self._add_writes(history, writes, rare)
         self._add_pushes(history, pushes, rare)
         self._add_lists(history, mark, new, rare)
-        if not steps and not rare:
-            return [], mark
         self._event_parts = self._find_parts(history.events[mark.events : new.events])
         return [
             number,
@@ -223,12 +209,9 @@ class DeltaEncoder:
             rare,
         ], new
 
-    def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
-        """Add the sparse data by step."""
-        first, size = rows
-        steps: Sequence[int] = range(history.base + first, history.base + size)
-        if "amend" in rare:
-            steps = range(history.base + first - 1, history.base + size)
+    def _encode_rare(self, history: History, rows: range, rare: Json) -> None:
+        """Add the sparse data by step, also of the step before the rows if it was amended."""
+        steps = range(history.base + rows.start - ("amend" in rare), history.base + rows.stop)
         if history.peek("rare") and steps:
             rare_rows = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
             if rare_rows:
@@ -294,12 +277,10 @@ class DeltaEncoder:
                       for at in range(start, end) if at in history.insertions]
         ):  # fmt: skip
             rare["asides"] = aside
-        values = history.push_values[start:end]
-        if values.count(None) == len(values):
-            return
-        if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
+        values = {at: value for at, value in enumerate(history.push_values[start:end], start) if value is not None}
+        if carried := [at for at, value in values.items() if value is CARRIED]:
             rare["carried"] = carried
-        if pushed := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
+        if pushed := [at for at, value in values.items() if value is not CARRIED]:
             rare["values"] = [
                 [
                     at,
@@ -315,20 +296,16 @@ class DeltaEncoder:
 
     def _add_lists(self, history: History, mark: Watermark, new: Watermark, rare: Json) -> None:
         """Add what was appended to the lists: reads, interventions, events, calls."""
-        if new.reads > mark.reads:
-            rare["reads"] = [history.read_steps[mark.reads : new.reads].tolist(),
-                             history.read_codes[mark.reads : new.reads].tolist()]  # fmt: skip
-        if new.interventions > mark.interventions:
-            rare["people"] = [
-                _encode_intervention(intervention)
-                for intervention in history.interventions[mark.interventions : new.interventions]
-            ]
-        if new.events > mark.events:
+        if read := history.read_steps[mark.reads : new.reads].tolist():
+            rare["reads"] = [read, history.read_codes[mark.reads : new.reads].tolist()]
+        if people := history.interventions[mark.interventions : new.interventions]:
+            rare["people"] = [_encode_intervention(intervention) for intervention in people]
+        if events := history.events[mark.events : new.events]:
             rare["events"] = [self._encode(history, event.at, f"event {event.type!r}", partial(self.event, event))
-                              for event in history.events[mark.events : new.events]]  # fmt: skip
-        if new.calls > mark.calls:
+                              for event in events]  # fmt: skip
+        if calls := history.calls[mark.calls : new.calls]:
             rare["calls"] = [self._encode(history, call.step, f"{call.kind} {call.name!r}", partial(self.call, call))
-                             for call in history.calls[mark.calls : new.calls]]  # fmt: skip
+                             for call in calls]  # fmt: skip
 
     def _writes(self, history: History, start: int, end: int) -> list[Any]:
         codes, secret = self.tables.codes, self._secret
@@ -457,57 +434,33 @@ def _compute_ends(tables: Tables) -> list[int]:
     return [len(tables.frames), len(tables.activations), len(tables.codes), len(tables.shapes)]
 
 
-def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
-    """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
-    reads, events, calls = len(history.read_steps), len(history.events), len(history.calls)
-    people = len(history.interventions)
-    while reads > mark.reads and history.read_steps[reads - 1] > tip:
-        reads -= 1
-    while people > mark.interventions and history.interventions[people - 1].step > tip:
-        people -= 1
-    while events > mark.events and history.events[events - 1].at > tip:
-        events -= 1
-    while calls > mark.calls and history.calls[calls - 1].step > tip:
-        calls -= 1
-    return reads, people, events, calls
-
-
-def _encode_steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
-    rows = slice(first, size)
-    starts, ended = history.start_times[rows].tolist(), history.end_times[rows].tolist()
+def _encode_steps(history: History, rows: range, last: tuple[int, int, int]) -> list[Any]:
+    first, new = rows.start, slice(rows.start, rows.stop)
+    starts, ended = history.start_times[new].tolist(), history.end_times[new].tolist()
     before_it = history.start_times[first - 1] if first else 0
-    ends = ((history.queue_starts, last[0]), (history.write_ends, last[1]), (history.push_ends, last[2]))
-    if size == first + 1:
-        ends_now = [column[first] - start for column, start in ends]
-        return [
-            history.step_activations[first],
-            starts[0] - before_it,
-            ended[0] - starts[0],
-            history.step_flags[first],
-            *ends_now,
-        ]
-    return [
-        history.step_activations[rows].tolist(),
+    ends = zip((history.queue_starts, history.write_ends, history.push_ends), last, strict=True)
+    columns = [
+        history.step_activations[new].tolist(),
         _compute_increases(starts, before_it),
         [*map(sub, ended, starts)],
-        history.step_flags[rows].tolist(),
-        *(_compute_increases(column[rows].tolist(), start) for column, start in ends),
+        history.step_flags[new].tolist(),
+        *(_compute_increases(column[new].tolist(), start) for column, start in ends),
     ]
+    return columns if len(rows) > 1 else [number for (number,) in columns]
 
 
 def _compute_increases(column: list[int], start: int) -> list[int]:
     return [*map(sub, column, [start, *column])]  # as many as the column has
 
 
-def _encode_row(row: Any, *plain: int, lenient: bool) -> list[Any]:
-    return [item if at in plain or (is_stored_unchanged(item) and not is_secret(name)) else
-            encode(item, name, lenient=lenient)
-            for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
+def _encode_row(row: Any, *, lenient: bool) -> list[Any]:
+    return [item if is_stored_unchanged(item) and not is_secret(name) else encode(item, name, lenient=lenient)
+            for name, item in zip(row._fields, row, strict=True)]  # fmt: skip
 
 
 def encode_call(call: Call, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of a call as JSON."""
-    return _encode_row(call, 0, 1, 2, lenient=lenient)
+    return _encode_row(call, lenient=lenient)
 
 
 def encode_event(event: Event) -> list[Any]:

@@ -76,9 +76,6 @@ class StateProjection:
 
     def apply(self, history: History, start: int, end: int) -> int:
         """Apply write rows; return `end`, or `start` if that is greater."""
-        if end - start == 1:  # a step that wrote one value
-            self.write(history.write_codes[start], history.new_values[start])
-            return end
         codes, values = history.write_codes[start:end], history.new_values[start:end]
         last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
         if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):

@@ -71,7 +71,8 @@ class Divergence:
                 return "the replay has ended" if ends else f"the replay runs {replayed_text} instead"
             case "error":
                 recorded_text, replayed_text = (
-                    "" if value is ABSENT else _shorten(str(value)) for value in (self.recorded, self.replayed)
+                    "" if value is ABSENT else safe_str(" ".join(safe_str(value).split()), 200)
+                    for value in (self.recorded, self.replayed)
                 )
                 failed = f"it failed with {recorded_text}" if recorded_text else "it did not fail"
                 return f"{failed}, and the replay {f'fails with {replayed_text}' if replayed_text else 'does not fail'}"
@@ -90,11 +91,6 @@ class Divergence:
             case "edge":
                 return f"{self.path!r} led to {recorded_text}, and in the replay to {replayed_text}"
         return f"{self.what} {self.path}: {recorded_text} in the record, {replayed_text} in the replay"
-
-
-def _shorten(text: str, width: int = 200) -> str:
-    text = " ".join(safe_str(text).split())
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 class Sides:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.board.paths import APPEND, Path
@@ -150,8 +151,9 @@ class Record:
 
     def read_step(self, step: int) -> StepRecord:
         """Return what a step did, without the interventions after it."""
-        index = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
-        return read_step(self.tables, self.parts[index][0], step, self._rows[index])
+        parts = zip(reversed(self.parts), reversed(self._rows), strict=True)
+        history, rows = next((history, rows) for (history, _), rows in parts if history.base < step)
+        return read_step(self.tables, history, step, rows)
 
     def plan(self, step: int) -> Plan:
         """Return the plan that a step was made with."""
@@ -232,17 +234,11 @@ def find_appended_index(history: History, row: int, path: Path) -> int:
 
 
 def _select_calls(calls: list[Call], step: int) -> list[Call]:
-    start = len(calls)
-    while start and calls[start - 1].step >= step:
-        start -= 1
-    return [call for call in calls[start:] if call.step == step and call.call != OUTSIDE]
+    return [call for call in calls[bisect_left(calls, step, key=attrgetter("step")) :] if call.call != OUTSIDE]
 
 
 def _select_events(events: list[Event], step: int) -> list[Event]:
-    start = len(events)
-    while start and events[start - 1].at >= step:
-        start -= 1
-    return [event for event in events[start:] if event.step == step]
+    return [event for event in events[bisect_left(events, step, key=attrgetter("at")) :] if event.step == step]
 
 
 __all__ = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, warn_caller
 from agentnb.text import safe_repr
 
 SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
@@ -31,7 +30,7 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     for word in present:
         if word not in WORDS:
             order = did_you_mean(word, WORDS, "pass further fields of the protocol in `kwargs`")
-            warnings.warn(f"{where}: {word!r} is unknown and has no effect; {order}", stacklevel=4)
+            warn_caller(f"{where}: {word!r} is unknown and has no effect; {order}")
     problems = [
         Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {rule}", "fix the setting")
         for word, value in present.items()
