@@ -124,6 +124,7 @@ def test_an_unanswered_call_can_be_answered_by_a_person_without_a_model(kind):
     assert run.step().status == "ok"
     (call,) = run.trace.frames.calls.query("step == 1").to_dict("records")
     assert (call["kind"], call["attempt"], call["result"]) == ("llm", 1, ANSWER)
+    assert (call["backoff_seconds"], call["seconds"]) == (0.0, 0.0)
 
 
 def test_without_a_model_a_retry_uses_the_recorded_failures():
@@ -152,6 +153,7 @@ def test_a_call_that_cannot_be_sent_does_not_count_against_the_budget_and_fails_
     assert (run.status.used["max_llm_calls"], run.status) == (0, "failed")
     (call,) = run.trace.frames.calls.to_dict("records")
     assert (call["attempt"], call["error"][:17]) == (0, "ExecutionError: X")
+    assert (call["backoff_seconds"], call["seconds"]) == (0.0, 0.0)
     assert run.replay().ok
 
 
@@ -178,6 +180,26 @@ def test_calls_of_a_repeated_step_are_not_confused_with_those_of_the_failed_one(
     run.run()
     assert (run.status, len(requests)) == ("finished", 5)  # one failed, three samples, one that was cut short
     assert run.trace.frames.calls.query("step == 2").error.isna().sum() == 3
+
+
+def test_a_persons_answer_takes_the_place_of_the_next_attempt():
+    def ask(word: str) -> str:
+        asked.append(word)
+        if len(asked) == 1:
+            raise ValueError("busy")
+        ended.create(log.run("run")._replace(status="running"), list(log.entries("run")))
+        return "too late"
+
+    log, ended, asked = MemoryLog(), MemoryLog(), list[str]()
+    recipe = asking("tool", function="ask", inputs={"word": "word"}, attempts=2, backoff=0.25)
+    Session(recipe, {"word": "rain"}, tools={"ask": ask}, store=log, run_id="run", clock=FrozenClock()).step()
+    run = open_stored(ended, "run", recipe=recipe, tools={"ask": ask})
+    run.step()
+    run.change(run.pending[0].id, answer="sun")
+    run.step()
+    calls = run.trace.frames.calls[["attempt", "backoff_seconds", "result", "seconds"]]
+    assert calls.values.tolist() == [[1, 0.0, None, 0.0], [2, 0.25, "sun", 0.0]]
+    assert len(asked) == 2
 
 
 def test_an_edited_call_is_pending_as_it_was_last_sent():

@@ -366,10 +366,9 @@ def _is_committed(run: Run, activation: int, calls: Sequence[Call], events: Sequ
     history, row = run.history, run.position - run.history.base
     if run.current_history is not history or row <= 0 or history.step_activations[row] != activation:
         return False
-    if any(call.step is not None and call.step <= run.position for call in calls):
+    if any(call.step <= run.position for call in calls):
         return True
-    last = history.events[-1].seq if history.events else 0
-    return bool(events) and events[0].seq <= last and history.find_event_index(events[0].seq) >= 0
+    return bool(events) and history.find_event_index(events[0].seq) >= 0
 
 
 def collect_interrupted_steps(run: Run) -> InterruptedSteps:

@@ -175,7 +175,7 @@ async def _review_request(
         change = run.recorded.find_change(work, number, effect)
         effect, attempt, wait, known = _find_recorded_state(run, work, effect, number)
         if known is not None:
-            return effect, 0, 0.0, (await _review_answer(run, work, effect, known[0], number),)
+            return effect, attempt, wait, (await _review_answer(run, work, effect, known[0], number),)
         unanswered = run.recorded.get_sent_time(work, number) is not None
         holds = unanswered and not effect.repeatable and effect.kind not in ASKED
     holds = holds or (run.holds_call is not None and run.holds_call(work, effect, "before"))
@@ -194,7 +194,7 @@ async def _review_request(
     answer = _make_node_answer(hold)
     sent = freeze_arguments(hold.effect)
     _record_attempt(work, hold.effect, (number, sent, attempt + 1, wait), answer, None, 0)
-    return hold.effect, 0, 0.0, (answer,)
+    return hold.effect, attempt, wait, (answer,)
 
 
 def _find_recorded_state(
@@ -213,7 +213,7 @@ def _find_recorded_state(
     work.calls.extend(rows)
     last, attempt = rows[-1], rows[-1].attempt
     if last.error is None:
-        return effect, 0, 0.0, (read_answer(last),)
+        return effect, attempt, last.wait, (read_answer(last),)
     effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
     wait = 0.0 if last.error == CUT_SHORT else _compute_delay(effect, attempt, rebuild_error(last))
     return effect, attempt, wait, None

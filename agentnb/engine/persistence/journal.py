@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from agentnb.board.codec import encode
+from agentnb.board.values import ABSENT
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.rng import get_draws
@@ -290,7 +291,7 @@ class Journal:
             state["chain"] = [know(history) for history in run.chain]
             state["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.abandoned_branches]
         state.update(self._position_state[2])
-        return {name: value for name, value in state.items() if name not in saved or saved[name] != value}
+        return {name: value for name, value in state.items() if saved.get(name, ABSENT) != value}
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
@@ -495,14 +496,18 @@ class Journal:
     def needs_thread(self) -> bool:
         """Return True if something is pending; otherwise `flush_later` is called again when something is."""
         self._flushes = False  # before checking, so that later records start a new flush
-        self._flushes = self in LIVE and (self._step_count > self._saved_steps or bool(self._facts))
+        self._flushes = self in LIVE and self._is_behind()
         return self._flushes
 
     def catch_up(self) -> bool:
         """Save what is pending; return True if more may follow."""
-        if self in LIVE and (self._step_count > self._saved_steps or self._facts):
+        if self in LIVE and self._is_behind():
             self._try_flush()
         return self in LIVE
+
+    def _is_behind(self) -> bool:
+        """Return True if there are steps or facts that are not saved."""
+        return self._step_count != self._saved_steps or bool(self._facts)
 
 
 def _is_back(run: Run) -> bool:
