@@ -95,6 +95,16 @@ def query_all(package):
     for end, depth in product(objects, range(4)):
         near, relations = built_graph.neighborhood(end, depth)
         lookups[f"around {end} {depth}"] = [*sorted(each.id for each in near), *sorted(each.id for each in relations)]
+    steps = list(product(["on", "by", None], ["right", "left"]))
+    for kinds, hops in [
+        *(([kind], []) for kind in ("book", "desk", "other", None)),
+        *(([*pair], [step]) for pair in product(["book", "desk", None], repeat=2) for step in steps),
+        *((["book", None, "desk"], [*pair]) for pair in product(steps, repeat=2)),
+    ]:
+        chains = built_graph.match_chain(kinds, hops)
+        lookups[f"{kinds} along {hops}"] = [
+            [each.id for each in (*chain.objects, *chain.relations)] for chain in chains
+        ]
     return {name: [getattr(each, "id", each) for each in result] for name, result in lookups.items()}
 
 

@@ -211,4 +211,6 @@ def compare(
         runs_on = has_siblings and session.position >= STEPS
         assert session.status == "failed" or runs_on, (theirs.ended, our_run.ended)
         assert our_run.ended == theirs.ended or has_siblings, (theirs.ended, session.error)
+        if not has_siblings and len(session.stack) == 1 and theirs.states:
+            assert shape(dict(session.board)) == shape(theirs.states[-1][1])
     return theirs, session

@@ -106,6 +106,12 @@ def after_a_condition_that_fails_again_and_again():
     return graph
 
 
+def after_a_condition_that_asks():
+    graph = graph_of(("a", says("a"), HANDLED), ("_c", says("c"), {}))
+    graph.add_conditional_edges("a", lambda state: interrupt("where?").removeprefix("re where?"), {"": "_c"})
+    return graph
+
+
 def that_fails():
     return graph_of(("a", fails, {"error_handler": fails}), ("b", says("b"), {}))
 
@@ -159,7 +165,7 @@ def of_two_overwrites():
 
 
 HANDLERS = [beside_siblings, in_a_join, with_a_command, of_all_nodes_and_sends, after_a_condition_that_fails,
-            after_a_condition_that_fails_again_and_again, that_fails, of_a_wrong_result, of_a_subgraph,
+            after_a_condition_that_fails_again_and_again, after_a_condition_that_asks, that_fails, of_a_wrong_result, of_a_subgraph,
             of_sends_to_a_subgraph, inside_a_subgraph, that_asks, of_a_second_value, of_two_overwrites]  # fmt: skip
 
 

@@ -71,14 +71,12 @@ class CachedCall:
         If several activations of a node in a superstep have the same key, LangGraph uses the entry for only one of
         them: the one scheduled by an edge, else the last Send. The others are called.
         """
-        event, stage = work.activation.row.event, get_stage(work.run, work.activation)
-        if event < 0:
-            return True
+        stage = get_stage(work.run, work.activation)
         if self._chosen[0] is not stage:
             events = list_events_of_node(work.run, work.activation)
             in_order = sorted(events, key=lambda each: (each < 0, each))
             self._chosen = stage, {self._make_key(work, each): each for each in in_order}
-        return self._chosen[1].get(key, event) == event
+        return self._chosen[1][key] == work.activation.row.event
 
     async def _ask(self, work: Work, operation: str, key: str, target: Callable[..., Any], **more: Any) -> Any:
         arguments = {"operation": operation, "key": key, **more}

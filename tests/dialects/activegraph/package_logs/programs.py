@@ -6,7 +6,7 @@ import sqlite3
 from decimal import Decimal
 
 import activegraph
-from activegraph import Behavior, FrozenClock, Graph, Runtime
+from activegraph import Behavior, Graph, Runtime, TickingClock
 from activegraph.llm.errors import LLMBehaviorError
 from activegraph.llm.types import LLMResponse, ToolCall
 from pydantic import BaseModel
@@ -90,7 +90,7 @@ def team(package=activegraph):
 
 
 def graph(run_id="run-team"):
-    return Graph(clock=FrozenClock(START), run_id=run_id)
+    return Graph(clock=TickingClock(START), run_id=run_id)
 
 
 def run_team(where, run_id="run-team"):

@@ -86,7 +86,11 @@ def test_events_keep_the_data_of_the_package(name, request):
     assert frame.payload.tolist() == [event.payload for event in log.events]
     assert frame.seq.tolist() == list(range(1, len(log.events) + 1))
     assert [time.isoformat() for time in frame.time] == [event.timestamp.replace("Z", "+00:00") for event in log.events]
-    assert {*frames.steps.timestamp} <= {*frame.time}
+    times = {event.id: time for event, time in zip(log.events, frame.time, strict=True)}
+    events = frames.events[frames.events.step.notna()].groupby("step").id
+    assert frames.steps.timestamp.tolist() == events.first().map(times).tolist()
+    took = events.last().map(times) - events.first().map(times)
+    assert frames.steps.seconds.tolist() == took.dt.total_seconds().tolist()
 
 
 def test_a_step_is_one_delivery(team_path):
