@@ -128,3 +128,36 @@ def test_an_abandoned_delivery_releases_its_ids():
         assert [event.to_dict() for event in team.graph.events] == [
             event.to_dict() for event in uninterrupted.graph.events
         ]
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_behavior_calls": 2}])
+@pytest.mark.parametrize("at", range(4))
+def test_an_interrupted_delivery_leaves_nothing_and_runs_again_as_if_for_the_first_time(at, limits):
+    places = []
+
+    @on("goal.created", "made")
+    def makes(event, graph, ctx):
+        for number in range(3):
+            if places == [number]:
+                raise KeyboardInterrupt
+            graph.add_object("task", {"n": ctx.random.random(), "at": ctx.clock.now()})
+        if places == [3]:
+            raise KeyboardInterrupt
+        graph.emit("made", {})
+
+    def begin():
+        team = runtime(makes, budget=limits or {"max_behavior_calls": 3})
+        team.session.emit("goal.created", {"goal": "go"}, actor="user")
+        return team
+
+    uninterrupted, team = begin(), begin()
+    uninterrupted.run_until_idle()
+    places.append(at)
+    before = team.status(), team.graph.events
+    with pytest.raises(KeyboardInterrupt):
+        team.run_until_idle()
+    assert (team.status(), team.graph.events, team.graph.all_objects()) == (*before, [])
+    places.clear()
+    team.run_until_idle()
+    assert [event.to_dict() for event in team.graph.events] == [event.to_dict() for event in uninterrupted.graph.events]
+    assert team.status() == uninterrupted.status()

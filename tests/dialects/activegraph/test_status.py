@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, describe_behavior, make_snapshot, to_payload
-from tests.dialects.activegraph.runtimes import on, runtime, tell
+from tests.dialects.activegraph.runtimes import on, on_relation, runtime, tell
 
 
 def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
@@ -39,6 +39,35 @@ def test_a_timer_reports_how_many_events_it_waits_for():
     team.run_until_idle()
     (timer,) = team.status().timers
     assert (timer.behavior, timer.missing) == ("later", 2)
+
+
+def test_a_delivery_scheduled_for_no_known_event_waits_from_the_beginning():
+    team = runtime(on("go")(lambda event, graph, ctx: None))
+    tell(team, "go")
+    tell(team, "behavior.scheduled", behavior="later", event_id="evt_900", activate_after=5)
+    team.run_until_idle()
+    assert team.status().timers == (Timer("later", "evt_900", 5, 1),)
+
+
+@pytest.mark.parametrize("budget", [None, {"max_behavior_calls": 5}, {"max_behavior_calls": 8}, {"max_events": 5}])
+def test_waiting_events_are_counted_alike_whatever_kind_of_behavior_is_delayed(budget):
+    def note(*given):
+        given[-2].emit("noted", {})
+
+    def count(delayed):
+        """Return the status of a team after each step."""
+        team = runtime(on("go", "tick", "noted")(lambda event, graph, ctx: None), delayed, budget=budget)
+        team.graph.add_relation("a#1", "a#2", "next")
+        for type_ in ("go", "tick", "go", "tick", "tick", "tick"):
+            tell(team, type_, of="a#1")
+        statuses = [team.status(0)]
+        while team.session.step():
+            statuses.append(team.status(0))
+        return [(each.state, each.queue_depth, each.budget.used["max_events"], each.timers) for each in statuses]
+
+    expected = count(on("go", activate_after=2)(note))
+    assert [timers for *_, timers in expected if timers]
+    assert count(on_relation("next", "go", activate_after=2)(note)) == expected
 
 
 def test_a_failure_is_read_from_the_log_alone():

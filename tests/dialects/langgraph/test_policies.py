@@ -165,8 +165,9 @@ def of_two_overwrites():
 
 
 HANDLERS = [beside_siblings, in_a_join, with_a_command, of_all_nodes_and_sends, after_a_condition_that_fails,
-            after_a_condition_that_fails_again_and_again, after_a_condition_that_asks, that_fails, of_a_wrong_result, of_a_subgraph,
-            of_sends_to_a_subgraph, inside_a_subgraph, that_asks, of_a_second_value, of_two_overwrites]  # fmt: skip
+            after_a_condition_that_fails_again_and_again, after_a_condition_that_asks, that_fails, of_a_wrong_result,
+            of_a_subgraph, of_sends_to_a_subgraph, inside_a_subgraph, that_asks, of_a_second_value,
+            of_two_overwrites]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", HANDLERS)

@@ -127,8 +127,7 @@ class View:
 
     def __init__(self, ledger: Ledger, event: Kept, spec: Mapping[str, Any] | None, reads: Reads) -> None:
         spec, self._reads = spec or {}, reads
-        recent = int(spec.get("recent_events", RECENT))
-        self._events = ledger.last_events(recent) if recent > 0 else []
+        self._events = ledger.last_events(max(spec.get("recent_events", RECENT), 0))
         self._ledger, self._event, self._spec = ledger, event, spec
         self._contents: tuple[list[Any], list[Any]] | None = None
 

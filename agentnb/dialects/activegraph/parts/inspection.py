@@ -121,7 +121,7 @@ class RuntimeInspection:
             raise make_type_error(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
         ledger, session = self.graph.ledger, self.graph.session
         session_status, frame = session.status, self.config.frame
-        last = ledger.last_events(recent) if recent > 0 else []
+        last = ledger.last_events(recent)
         return RuntimeStatus(
             self.graph.run_id,
             self._get_state(str(session_status)),

@@ -64,14 +64,17 @@ class Ledger:
 
     def sync(self) -> Ledger:
         """Bring the indexes to the current step of the run."""
-        position = self._get_here()
-        if position != self._at:
-            if self.work is not None and position == self._get_next(self.work):
-                self._fresh.clear()
-                self.work = None
-            else:
+        position, work = self._get_here(), self.work
+        if position == self._at:
+            if work is not None and len(work.emitted) < self._reported:  # the step was interrupted and rolled back
                 self._reset()
-            self._at = position
+            return self
+        if work is not None and position == self._get_next(work):
+            self._fresh.clear()
+            self.work = None
+        else:
+            self._reset()
+        self._at = position
         return self
 
     def _get_here(self) -> tuple[Any, ...]:
@@ -143,8 +146,7 @@ class Ledger:
         self._at = self._get_here()
 
     def _reset(self) -> None:
-        run, had_work = self.run, self.work is not None
-        self.work = None
+        run, self.work = self.run, None
         self.store.clear()
         for table in (self._fresh, self.relations, self.approvals, self.proposed, self.matched):
             table.clear()
@@ -156,8 +158,6 @@ class Ledger:
         counts: dict[str, int] = {}
         drawn, position = dict(self.ids.counters), self._get_here()
         is_ahead = self._at is None or (position[0] == self._at[0] and position[1:3] >= self._at[1:3] and position[4])
-        if had_work and not run.pending_steps and position[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
-            is_ahead = False
         self.ids.counters.clear()
         events = run.events()
         if not is_ahead or (self._at is None and run.history.parent is not None):

@@ -69,6 +69,16 @@ def test_an_incomplete_delivery_keeps_the_events_that_are_certainly_its_own():
     assert to_rows(deliveries) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
 
 
+def test_an_incomplete_delivery_keeps_what_the_package_records_in_it():
+    own_types = ["llm.requested", "tool.responded", "embedding.requested", "approval.proposed", "context.read"]
+    matched = event("e2", "pattern.matched", behavior="a", event_id="e1")
+    inside = [event(f"i{at}", type) for at, type in enumerate(own_types)]
+    for foreign in ("runtime.idle", "pack.loaded", "approvals"):
+        events = [event("e1", "go", "user"), matched, started("e3", "a", "e1"), *inside, event("e4", foreign), *inside]
+        deliveries = find_deliveries(events)
+        assert to_rows(deliveries) == [("a", "behavior", "e1", [*range(1, 8)], None)], foreign
+
+
 def test_a_delivery_rejected_before_it_started_is_a_step():
     refused = event("e2", "behavior.failed", behavior="a", event_id="e1", reason="budget.cost_exhausted")
     assert to_rows(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]

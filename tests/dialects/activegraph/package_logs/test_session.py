@@ -9,6 +9,8 @@ import activegraph
 import pytest
 
 import agentnb as nb
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog
+from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphRun
 from agentnb.errors import ExecutionError
 from tests.dialects.activegraph.package_logs import programs
 
@@ -173,6 +175,26 @@ def test_a_run_ended_by_a_budget_is_exhausted(tmp_path):
         "exhausted", {"status": "exhausted", "steps": 2, "limit": "max_events"},
     )  # fmt: skip
     assert session.back().status == "paused"
+
+
+@pytest.mark.parametrize(
+    ("after", "limit"),
+    [
+        ([], "max_events"),
+        (["go", "approval.granted", "runtime.resumed"], "max_events"),
+        (["runtime.idle"], None),
+        (["go", "behavior.failed"], None),
+        (["behavior.completed", "runtime.budget_exhausted"], "max_events"),
+    ],
+)
+def test_a_budget_ends_a_run_if_nothing_ran_after_it(after, limit):
+    payloads = {"runtime.budget_exhausted": {"exhausted_by": "max_events"}, "approval.granted": {"approval_id": "a"}}
+    types = ["go", "runtime.budget_exhausted", *after]
+    events = [LogEvent(f"e{at}", type, "a", payloads.get(type, {}), None, None, "") for at, type in enumerate(types)]
+    log = PackageLog("test.db", LogRun("r", None, None, None, "", None, None), (), tuple(events), {})
+    session = ActiveGraphRun.of("test.db", log, {})
+    assert (session.trace.outcome or {}).get("limit") == limit
+    assert (session.status == "exhausted") == (limit is not None)
 
 
 # -- what can be asked -------------------------------------------------------------------------------------------------
