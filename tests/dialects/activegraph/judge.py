@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -66,6 +67,33 @@ def forget(package: ModuleType) -> None:
     """Forget the behaviors and tools that a program has registered: other tests are not to find them."""
     package.clear_registry()
     importlib.import_module(f"{_inside(package)}.tools").clear_tool_registry()
+
+
+# What this dialect leaves out: sinks, embeddings, other clocks of a quantum.
+LEFT_OUT = {"sinks", "native_structured_output", "embedding_provider", "replay_embedding_cache", "embedding_cache",
+            "trace_context_reads", "tool_invoker", "check_wall_clock"}  # fmt: skip
+
+
+def assert_same_signatures(*names: str) -> None:
+    """Assert that both packages take the same arguments, with the same defaults; a name may be that of a member."""
+    for name in names:
+        head, _, member = name.partition(".")
+        expected, got = (getattr(package, head, None) for package in (theirs(), ours()))
+        expected = expected or getattr(importlib.import_module("activegraph.llm"), head)
+        if member:
+            expected, got = getattr(expected, member), getattr(got, member)
+        if not callable(expected):
+            assert type(expected) is type(got) is property, name
+            continue
+        known = inspect.signature(got).parameters
+        for parameter in inspect.signature(expected).parameters.values():
+            if parameter.name in LEFT_OUT:
+                continue
+            assert parameter.name in known, f"{name} knows no {parameter.name}"
+            own = known[parameter.name]
+            assert own.kind is parameter.kind, f"{name}, {parameter.name}: {own.kind} is not {parameter.kind}"
+            defaults = [getattr(each.default, "__name__", repr(each.default)) for each in (own, parameter)]
+            assert defaults[0] == defaults[1], f"{name}, {parameter.name}: {own.default!r}"
 
 
 NAMES = [

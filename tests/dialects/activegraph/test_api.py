@@ -11,6 +11,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects import activegraph as ag
 from agentnb.dialects.activegraph import Behavior, Budget, Event, Graph, Runtime
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell, types
 
 __all__ = ["research"]
@@ -142,6 +143,14 @@ def test_a_quantum_runs_the_given_number_of_events(research):
     assert types(team) == types(unpaused)
 
 
+def test_a_quantum_ends_after_the_delivery_that_exceeds_it():
+    team = runtime(on("go")(lambda event, graph, ctx: None))
+    for type_ in ("go", "noise", "noise", "noise", "go"):
+        tell(team, type_)
+    done = team.run_quantum(max_queue_events=2, max_seconds=60)
+    assert (done.queue_depth, team.session.position, done.idle) == (1, 1, False)
+
+
 def test_clearing_the_registry_returns_its_content():
     ag.clear_registry()
     behavior = Behavior("made", lambda *_: None, on=["goal.created"])
@@ -261,3 +270,9 @@ def test_an_event_that_cannot_be_emitted_is_not_stored():
     with pytest.raises(KeyError, match="unknown object: nobody"):
         graph.patch_object("nobody", {})
     assert [event.type for event in graph.events] == ["object.created"]
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures(
+        "Runtime", "Runtime.run_goal", "Runtime.run_until_idle", "Runtime.run_until", "Runtime.run_quantum"
+    )

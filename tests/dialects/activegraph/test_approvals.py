@@ -12,6 +12,7 @@ from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.ui.prompts import apply_change, describe_pending, give
 from agentnb.ui.status_line import format_status_line
 from agentnb.ui.view_model import list_abilities
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import graph, on, runtime, types
 
 
@@ -306,3 +307,7 @@ def test_a_decided_request_cannot_be_decided_again(team):
         with pytest.raises(ApprovalNotFoundError, match="X513") as raised:
             decide("approval_001")
         assert "approval_002" in raised.value.problems[0].why
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Runtime.pending_approvals", "Runtime.approve")

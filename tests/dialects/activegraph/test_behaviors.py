@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agentnb.dialects import activegraph as ag
 from agentnb.dialects.activegraph import Behavior, Graph, LLMBehavior, Runtime
 from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.judge import assert_same_signatures
 
 
 def nothing(event, graph, ctx):
@@ -192,3 +193,9 @@ def test_an_invalid_schema_is_rejected_at_its_place(made, schema):
 def test_a_model_is_a_schema():
     behavior = ag.llm_behavior(on=["go"], output_schema=Note)(four)
     assert (behavior.output_schema, ag.get_registry()) == (Note, [behavior])
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures(
+        "behavior", "relation_behavior", "register", "get_registry", "clear_registry", "Behavior", "RelationBehavior"
+    )

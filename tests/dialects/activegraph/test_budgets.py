@@ -8,6 +8,7 @@ from agentnb.dialects.activegraph import Budget
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
 from agentnb.dialects.activegraph.parts.budgets import parse_limits, parse_own_limits
 from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
 
@@ -59,3 +60,14 @@ def test_a_budget_reports_what_was_used():
     assert team.budget.used["max_llm_calls"] == 1
     assert (team.budget.cost_used, team.budget.cost_limit) == (Decimal("0.002"), Decimal("1.0"))
     assert (Budget().cost_used, Budget().cost_limit) == (Decimal(0), None)
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures(
+        "Budget",
+        "Budget.cost_remaining",
+        "Budget.cost_remaining_amount",
+        "Budget.has_cost_limit",
+        "Budget.exhausted_by",
+        "Budget.snapshot",
+    )

@@ -10,6 +10,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Clock, FrozenClock, Graph, IDGen, TickingClock
 from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time, to_engine_clock
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import runtime
 
 
@@ -97,3 +98,19 @@ def test_a_user_clock_is_read_only_for_times_that_behaviors_see():
     assert before <= clock.peek() <= datetime.now(UTC)  # it has not been read yet
     assert (own.read, format_time(clock.now()), format_time(clock.peek())) == (0, *["2026-01-01T00:00:01Z"] * 2)
     assert own.read == 1
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures(
+        "IDGen",
+        "Clock",
+        "FrozenClock",
+        "TickingClock",
+        "IDGen.event",
+        "IDGen.object",
+        "IDGen.relation",
+        "IDGen.patch",
+        "IDGen.frame",
+        "IDGen.run",
+        "IDGen.reseed_from_events",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph import Diff, DivergentObject, InvalidArgumentType
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, runtime
 
 
@@ -64,3 +65,7 @@ def test_a_diff_can_be_built_manually():
 def test_a_run_is_compared_with_a_run(team):
     with pytest.raises(InvalidArgumentType, match="X519"):
         team.diff(team.graph)
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Diff")

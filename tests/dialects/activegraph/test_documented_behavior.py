@@ -177,6 +177,8 @@ def test_a_tool_that_takes_too_long_fails():
     team = runtime(*behaviors, **options)
     team.run_goal("go")
     assert team.errors[0].reason == "tool.timeout"
+    (responded,) = (event.payload for event in team.graph.events if event.type == "tool.responded")
+    assert (responded["error"]["reason"], responded["latency_seconds"]) == ("tool.timeout", 0.0)
 
 
 def test_a_higher_priority_comes_first():

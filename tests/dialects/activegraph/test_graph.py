@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Event, Graph, IDGen
 from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchLifecycleState
-from tests.dialects.activegraph.judge import same
+from tests.dialects.activegraph.judge import assert_same_signatures, same
 from tests.dialects.activegraph.runtimes import graph
 
 
@@ -101,3 +101,33 @@ def test_its_repr_counts_its_objects_and_it_shares_a_given_id_counter(shelf):
 def test_keys_that_are_not_strings_become_json_keys_as_in_the_package():
     (created,) = same(lambda p: p.graph.add_object("odd", {True: 1, False: 2, None: 3, 4: 5}))
     assert created["payload"]["object"]["data"] == {"true": 1, "false": 2, "null": 3, "4": 5}
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures(
+        "Graph",
+        "Graph.add_object",
+        "Graph.add_relation",
+        "Graph.remove_object",
+        "Graph.remove_relation",
+        "Graph.patch_object",
+        "Graph.propose_patch",
+        "Graph.apply_patch",
+        "Graph.reject_patch",
+        "Graph.emit",
+        "Graph.events",
+        "Graph.get_object",
+        "Graph.get_relation",
+        "Graph.get_patch",
+        "Graph.all_objects",
+        "Graph.all_relations",
+        "Graph.objects",
+        "Graph.query",
+        "Graph.relations",
+        "Graph.get_relations",
+        "Graph.neighborhood",
+        "Graph.match_chain",
+        "Graph.objects_in_types",
+        "Graph.has_object_of_type",
+        "Graph.add_listener",
+    )

@@ -23,6 +23,7 @@ from agentnb.dialects.activegraph import (
     Tool,
 )
 from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.programs_of_models import Answers
 from tests.dialects.activegraph.runtimes import log, runtime, tell, thinking, types
 
@@ -318,3 +319,7 @@ def test_latencies_are_read_from_the_clock_of_the_run(frozen, is_async):
     assert (request_latency, answered) == (0.5, 0.5)  # as the provider says
     assert (failed == used == 0) if frozen else min(failed, used) >= 0.001
     assert not frozen or logs[0] == logs[1]
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("llm_behavior", "LLMBehavior")

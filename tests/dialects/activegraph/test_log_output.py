@@ -12,6 +12,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Tool, configure_logging
 from agentnb.dialects.activegraph.parts.log_output import FIELDS, make_doc_url
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, runtime, tell, thinking
 
 ROOT = Path(__file__).parents[3]
@@ -155,3 +156,7 @@ def test_replayed_events_are_not_logged():
     configure_logging("DEBUG", stream=stream)
     assert team.replay().ok
     assert (len(records) > 5, stream.getvalue()) == (True, "")
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("configure_logging")

@@ -10,6 +10,7 @@ from agentnb.dialects.activegraph import LLMBehavior, LLMMessage, LLMResponse, T
 from agentnb.dialects.activegraph.parts.models import parse_messages, read, to_provider, to_response, to_response_dict
 from agentnb.world.llm.base import LLMResponse as Answer
 from agentnb.world.llm.base import Usage
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import runtime
 
 
@@ -122,7 +123,11 @@ def test_an_answer_by_a_person_counts_as_an_answer():
         [{"id": "1", "name": "look", "args": {"q": 1}}],
     )
     assert to_response(response, "m") == response
-    assert LLMResponse("x").to_dict()["cost_usd"] == "0"
+    assert to_response("words", "m") == LLMResponse("words", model="m").to_dict() == {
+        "raw_text": "words", "parsed": None, "input_tokens": 0, "output_tokens": 0, "cost_usd": "0",
+        "latency_seconds": 0.0, "model": "m", "finish_reason": "stop", "seed": None, "cache_hit": False,
+        "provider_meta": {}, "tool_calls": None,
+    }  # fmt: skip
 
 
 def test_messages_survive_a_round_trip():
@@ -227,3 +232,7 @@ def test_a_client_that_answers_too_late_has_failed():
     assert [(error.reason, error.message) for error in team.errors] == [
         ("llm.network_error", "the model has not answered within 0.01 s")
     ]
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("LLMMessage", "ToolCall")

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import graph
 
 
@@ -28,3 +29,7 @@ def test_objects_and_relations_cannot_be_changed_in_place():
     item = graph().add_object("book", {})
     with pytest.raises(FrozenInstanceError):
         item.version = 7
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Object", "Relation", "Patch")

@@ -4,6 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import Pack, PackPolicy, Tool
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, runtime
 
 
@@ -63,3 +64,7 @@ def test_a_fork_has_the_packs_of_its_run():
     fork = team.fork(team.graph.events[-1].id)
     fork.run_until_idle()
     assert [event.payload["cents"] for event in fork.graph.events if event.type == "fined"] == [7]
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Runtime.load_pack", "Runtime.loaded_packs", "Runtime.get_behavior", "Runtime.get_tool")

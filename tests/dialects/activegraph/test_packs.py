@@ -27,6 +27,7 @@ from agentnb.dialects.activegraph import (
 from agentnb.dialects.activegraph.errors import NonSerializableEventError
 from agentnb.dialects.activegraph.parts import packs
 from agentnb.errors import AgentNbError
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import log, on, runtime
 
 
@@ -354,3 +355,7 @@ def test_a_field_that_json_cannot_represent_is_named():
         "body": "text", "due": "2026-01-02"}  # fmt: skip
     with pytest.raises(NonSerializableEventError, match=r"the field 'body' is a bytes"):
         team.graph.add_object("blob", {"body": b"\xff"})
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Pack", "ObjectType", "RelationType", "PackPolicy")

@@ -8,6 +8,7 @@ from agentnb.dialects.activegraph import Graph, Policy, Runtime, Tool
 from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.store import open_log
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell
 
 __all__ = ["research"]
@@ -179,3 +180,7 @@ def test_the_data_of_an_event_is_in_the_file_once(tmp_path):
     assert log(reopened) == full_log
     assert reopened.graph.get_object("stone#7").data == {"n": 7, "words": "pebble 7."}
     reopened.session.close()
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Runtime.save_state", "Runtime.load", "Runtime.fork")

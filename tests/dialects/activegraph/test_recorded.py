@@ -118,3 +118,11 @@ def test_a_runtime_calls_tools_through_its_invoker(answer, output, reason):
     assert (responded.get("output"), (responded.get("error") or {}).get("reason")) == (output, reason)
     assert team.replay().ok
     assert len(invoker.calls) == 1
+
+
+def test_each_call_has_a_file(tmp_path):
+    recording = RecordingToolProvider(DirectToolInvoker(), tmp_path)
+    for number in (1, 2):
+        recording.invoke(ADD, Add(a=number), CONTEXT)
+    recorded = RecordedToolProvider(tmp_path)
+    assert [recorded.invoke(ADD, Add(a=number), CONTEXT).output for number in (1, 2)] == [{"sum": 2}, {"sum": 3}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph import Frame, Policy
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, runtime
 
 ACTS = {
@@ -57,3 +58,7 @@ def test_a_frame_has_an_id_that_is_stamped_on_events_and_objects():
     assert {event.frame_id for event in team.graph.events} == {"frame_001"}
     item = team.graph.get_object("task#1")
     assert (item.provenance["frame_id"], item.data) == ("frame_001", {"for": "find out"})
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("Frame", "Policy")

@@ -6,6 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, describe_behavior, make_snapshot, to_payload
+from tests.dialects.activegraph.judge import assert_same_signatures
 from tests.dialects.activegraph.runtimes import on, on_relation, runtime, tell
 
 
@@ -96,3 +97,7 @@ def test_a_status_shows_the_last_events_and_does_not_change(recent, shown):
         status.budget.used["max_events"] = 7
     tell(team, "go")
     assert (status.queue_depth, team.status().queue_depth) == (0, 1)
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("BehaviorFailure", "RunQuantumResult", "RuntimeStatus", "Runtime.errors", "Runtime.status")

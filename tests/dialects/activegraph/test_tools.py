@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agentnb.dialects.activegraph import clear_tool_registry, get_tool_registry, tool
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError, UnknownToolError
 from agentnb.dialects.activegraph.parts.tools import digest, hash_args
+from tests.dialects.activegraph.judge import assert_same_signatures
 
 
 class Query(BaseModel):
@@ -67,3 +68,7 @@ def test_a_failure_with_a_reason_can_be_copied_and_pickled(error_class, restore)
     restored = restore(error)
     assert (type(restored), restored.reason, str(restored)) == (error_class, "tool.timeout", str(error))
     assert str(restored).endswith("tool.timeout: no answer: 3 s")
+
+
+def test_signatures_are_those_of_the_package():
+    assert_same_signatures("tool")

@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph import errors
 from langgraph.cache.memory import InMemoryCache
 from langgraph.errors import NodeError, NodeTimeoutError
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
 from langgraph.types import CachePolicy, Command, Overwrite, RetryPolicy, Send, TimeoutPolicy, interrupt
 
@@ -285,6 +285,42 @@ def test_a_cache_is_shared_with_langgraph(first):
     other = Session(load(compiled), {"n": 2})
     other.run()
     assert calls == [1, 2]
+
+
+class Watched(InMemoryCache):
+    """A cache that knows what was stored in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored: list[Any] = []
+
+    def set(self, pairs):
+        self.stored += [repr((*key, sorted(map(repr, writes)), lives)) for key, (writes, lives) in pairs.items()]
+        super().set(pairs)
+
+
+@pytest.mark.parametrize("way", ["edges", "condition", "command"])
+def test_the_entries_in_a_cache_are_those_of_langgraph(way):
+    def works(state):
+        update = {"xs": [len(state.get("xs", []))], "n": state["n"] + 1}
+        return Command(update=update, goto=["_d", Send("_d", {"n": 8})]) if way == "command" else update
+
+    def make(cache):
+        names = ["a", "b", "_c", "_d", "_e"]
+        graph = graph_of(*((name, works if name == "a" else says(name), {"cache_policy": CachePolicy()})
+                           for name in names))  # fmt: skip
+        for sources, target in [(["a", "b"], "_c"), (["b", "_c"], "_d"), (["a", "_d"], END), (["_c", "a"], "_e")]:
+            graph.add_edge(sources, target)
+        for source, target in [("a", "_c"), ("a", END), ("_c", "_e"), ("a", "b")]:
+            graph.add_edge(source, target)
+        if way == "condition":
+            graph.add_conditional_edges("a", lambda state: ["_d", Send("_e", {"n": 9}), END], ["_d", "_e", END])
+        return graph.compile(cache=cache)
+
+    ours, theirs = Watched(), Watched()
+    compare(make(theirs), {"n": 1}, ours=make(ours))
+    assert sorted(ours.stored) == sorted(theirs.stored)
+    assert len(ours.stored) >= 5
 
 
 def test_a_replay_uses_the_cached_answers_of_the_run(tmp_path):

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
@@ -881,6 +883,36 @@ def test_streamed_tokens_equal_those_of_langgraph():
     assert session.board["xs"] == ["one two three"]
     assert received == [chunk.content for chunk, _ in make().stream({}, stream_mode="messages") if chunk.content]
     assert len(received) > 1
+
+
+class AwaitedStream(BaseChatModel):
+    """A model that streams its answer only if it is awaited."""
+
+    @property
+    def _llm_type(self):
+        return "fake"
+
+    def _generate(self, messages, stop=None, run_manager=None, **_):
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("as a whole"))])
+
+    async def _astream(self, messages, stop=None, run_manager=None, **_):
+        for text in ("in ", "pieces"):
+            yield ChatGenerationChunk(message=AIMessageChunk(text))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_model_that_streams_only_if_awaited_does_so_as_in_langgraph(is_async):
+    model = AwaitedStream()
+
+    def say(state):
+        return {"xs": [chunk.content for chunk in model.stream("?")]}
+
+    async def say_later(state):
+        return {"xs": [chunk.content async for chunk in model.astream("?")]}
+
+    theirs, session = compare(chain(("say", say_later if is_async else say)), {}, is_async=is_async)
+    assert [text for text in theirs.last["xs"] if text] == (["in ", "pieces"] if is_async else ["as a whole"])
+    assert session.replay().ok
 
 
 @pytest.mark.parametrize("is_async", [False, True])

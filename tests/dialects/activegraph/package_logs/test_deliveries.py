@@ -84,6 +84,16 @@ def test_a_delivery_rejected_before_it_started_is_a_step():
     assert to_rows(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
 
 
+def test_a_delivery_rejected_during_another_is_a_step_and_cuts_the_other():
+    refused = event("e3", "behavior.failed", behavior="b", event_id="e1", reason="budget.cost_exhausted")
+    for other in (refused, event("e3", "behavior.failed", behavior="a", event_id="e0")):
+        behavior, trigger = other.payload["behavior"], other.payload["event_id"]
+        deliveries = find_deliveries(
+            [event("e1", "go", "user"), started("e2", "a", "e1"), other, event("e4", "made", "a")]
+        )
+        assert to_rows(deliveries) == [("a", "behavior", "e1", [1], None), (behavior, "behavior", trigger, [2], 2)]
+
+
 def test_a_log_without_deliveries_has_none():
     assert find_deliveries([event("e1", "go", "user")]) == []
     assert find_deliveries([]) == []

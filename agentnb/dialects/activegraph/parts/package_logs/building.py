@@ -113,9 +113,9 @@ class _Builder:
                 self.owners[at] = number
         recipe = make_recipe(log, self.deliveries, self.owners)
         self.numbers = {event.id: at + 1 for at, event in enumerate(log.events)}
-        self.times = list(_iter_times(log.events))
+        self.times = list(_iter_times(log.events)) or [EPOCH]
         plan = Plan(recipe, make_readable_kinds(recipe), World())
-        self.run = Run(plan, EffectDispatcher(), clock=FrozenClock(self.times[-1] if self.times else EPOCH))
+        self.run = Run(plan, EffectDispatcher(), clock=FrozenClock(self.times[-1]))
         self.history, self.tables = self.run.history, self.run.tables
         self.graph: Any = _Graph(self.run.root.scope)  # the part of a ledger that the projection needs
         self.frozen: dict[int, Any] = {}
@@ -305,8 +305,6 @@ class _Builder:
         return make_event_error(self.log.display_name, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
 
     def _to_ns(self, at: int) -> int:
-        if not self.times:
-            return 0
         since = self.times[at] - EPOCH
         return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
 
