@@ -74,9 +74,7 @@ class ValidatedInput:
 def _get_part(value: Any, key: str | int) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
-    if isinstance(value, list) and isinstance(key, int) and key < len(value):
-        return value[key]
-    return None
+    return value[key] if isinstance(value, list) and isinstance(key, int) else None
 
 
 def check_words(source: Source) -> Iterator[Problem]:
@@ -91,7 +89,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
     A custom check of the model may raise a PydanticCustomError with `do` (the remedy) and `at` (the path from the
     checked value to the faulty part) in its context.
     """
-    faults = [(fault, _find_path(fault, written)) for fault in error.errors(include_url=False)]
+    faults = [(fault, _find_path(fault, written)) for fault in error.errors()]
     unknown: dict[Path, list[str]] = {}  # the unknown keys of each mapping
     missing: dict[Path, list[str]] = {}
     for fault, path in faults:
@@ -104,8 +102,6 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
                 yield from _iter_missing_problems(path[:-1], missing.pop(path[:-1], []), unknown, written)
             case "union_tag_not_found" if isinstance(written.get_value(path), Mapping):
                 yield from _iter_missing_problems(path, ["type"], unknown, written)
-            case "union_tag_not_found":
-                yield _make_value_problem(path, "a mapping is required: keys with values", written)
             case "extra_forbidden":
                 yield _make_unknown_key_problem(path, written)
             case "union_tag_invalid":
@@ -125,7 +121,7 @@ _RULES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("float_parsing", "float_type"), ("a number", "write a number")),
     **dict.fromkeys(("bool_parsing", "bool_type"), ("true or false", "write true or false")),
     **dict.fromkeys(
-        ("dict_type", "mapping_type", "model_type", "model_attributes_type"),
+        ("dict_type", "mapping_type", "model_type", "model_attributes_type", "union_tag_not_found"),
         ("a mapping", "write keys with values"),
     ),
     "list_type": ("a list", "write a list of items"),
@@ -225,7 +221,7 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
     )
 
 
-def _make_value_problem(path: Path, message: str, written: ValidatedInput, order: str = "") -> Problem:
+def _make_value_problem(path: Path, message: str, written: ValidatedInput, order: str) -> Problem:
     """R114: a value is not valid there."""
     what = (
         f"{_format_name(path)!r} is {_shorten(written.get_value(path))}"
@@ -262,10 +258,10 @@ def _find_path(fault: ErrorDetails, written: ValidatedInput) -> Path:
     described: Any = written.root
     is_member = False  # whether the next item of the location names a union member
     for number, key in enumerate(fault["loc"]):
-        if is_member and isinstance(key, str):
+        if is_member:
             is_member = False
             continue
-        inside = key in value if isinstance(value, Mapping) else isinstance(value, list) and isinstance(key, int)
+        inside = key in value if isinstance(value, Mapping) else isinstance(value, list)
         if inside or (number == len(fault["loc"]) - 1 and isinstance(value, Mapping)):
             path.append(key)
             described, value = _find_inner_annotation(described, value, key, written), _get_part(value, key)

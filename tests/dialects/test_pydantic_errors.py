@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from agentnb.dialects.pydantic_errors import ValidatedInput, check_words, iter_schema_problems, iter_unknown_keys
+from agentnb.dialects.symphony import AgentConfig
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.sources import make_plain_source, read_text
@@ -19,18 +20,33 @@ class Part(BaseModel):
 
 class Cat(Part):
     type: Literal["cat"] = "cat"
-    lives: int
+    lives: int = Field(ge=1)
     toys: list[str] = []
 
 
 class Dog(Part):
     type: Literal["dog"] = "dog"
-    tricks: list[str]
+    tricks: list[str] = Field(min_length=1)
+
+
+def _get_tag(value: Any) -> str | None:
+    return value.get("type") if isinstance(value, dict) else None
+
+
+Tagged = Annotated[Annotated[Cat, Tag("cat")] | Annotated[Dog, Tag("dog")], Discriminator(_get_tag)]
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
 
 
 class Home(Part):
-    street: str
+    street: str = Field(min_length=1, pattern="^[a-z]*$")
     number: int = Field(1, validation_alias=AliasChoices("number", "no"))
+
+
+class Villa(Home):
+    pools: int
 
 
 class Strict(BaseModel):
@@ -43,7 +59,13 @@ class Zoo(Part):
     animals: list[Annotated[Cat | Dog, Field(discriminator="type")]] = []
     homes: dict[str, Home] = {}
     free: dict[str, Any] = {}
-    mood: Literal["calm", "loud"] = "calm"
+    mood: Literal["calm", "loud", "still", "wild"] = "calm"
+    level: Literal[1, 2, 3] = 1
+    weight: float = 1.0
+    open: bool = True
+    open_part: Open = Open()
+    tagged: Tagged | None = None
+    seat: Home | Villa | None = None
     strict: Strict | None = None
     size: int | Literal["huge"] = 1
 
@@ -209,3 +231,114 @@ def test_missing_keys_of_one_mapping_are_one_problem():
     assert message.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
     assert message.endswith(" are missing")
     assert do == "add them"
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "why", "do"),
+    [
+        ({"name": {}}, "'name' is a mapping (empty)", "a string is required", "write it as a single string"),
+        ({"name": dict.fromkeys("abcde")}, "'name' is a mapping (a, b, c, d)", "a string is required",
+         "write it as a single string"),
+        ({"name": [1, 2]}, "'name' is a list of 2", "a string is required", "write it as a single string"),
+        ({"name": None}, "'name' is empty", "a string is required", "write one, or remove the key"),
+        ({"name": 1.5}, "'name' is the number 1.5", "a string is required", 'quote it: "1.5"'),
+        ({"mood": "odd"}, "mood 'odd' is not a valid value", "it is one of: calm, loud, still, wild",
+         "write 'calm' or 'loud' or 'still'"),
+        ({"mood": "laud"}, "mood 'laud' is not a valid value", "it is one of: calm, loud, still, wild",
+         "did you mean 'loud'?"),
+        ({"level": 7}, "level 7 is not a valid value", "it is one of: 1, 2 or 3", "write 1, 2 or 3"),
+        ({"animals": [5]}, "'animals[0]' is 5", "the rule is: a mapping is required", "write keys with values"),
+        ({"tagged": 5}, "'tagged' is 5", "the rule is: a mapping is required", "write keys with values"),
+        ({"animals": [{"type": "cat", "lives": 0}]}, "'lives' is 0",
+         "the rule is: input should be greater than or equal to 1", "write a valid value"),
+        ({"homes": {"a": {"street": ""}}}, "'street' is ''",
+         "the rule is: a string of at least 1 characters is required", "write a longer string"),
+        ({"homes": {"a": {"street": "9"}}}, "'street' is '9'",
+         "the rule is: a string that matches '^[a-z]*$' is required", "write a string of that form"),
+        ({"animals": [{"type": "dog", "tricks": []}]}, "'tricks' is a list of 0",
+         "the rule is: at least 1 items is required", "add what is missing"),
+        ({"weight": "heavy"}, "'weight' is 'heavy'", "the rule is: a number is required", "write a number"),
+        ({"open": "often"}, "'open' is 'often'", "the rule is: true or false is required", "write true or false"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_described_with_the_rule_and_the_remedy(change, what, why, do):
+    (problem,) = list_problems({"name": "z", **change})
+    assert (problem.code, problem.what, problem.why, problem.do) == ("R114", what, why, do)
+
+
+def test_what_is_no_mapping_is_described_as_a_whole():
+    written = ValidatedInput(make_plain_source([1]), [1], Zoo)
+    with pytest.raises(ValidationError) as caught:
+        Zoo.model_validate([1])
+    (problem,) = iter_schema_problems(caught.value, written)
+    assert (problem.what, problem.do) == ("the recipe is a list of 1", "write keys with values")
+
+
+def test_the_faults_of_an_item_have_their_place_whatever_is_wrong_beside():
+    animals = [{"type": "cat", "lives": "x", "toys": ["a", 2, 3]}, "cat", {"type": "dog", "tricks": [1]}, {"lives": 1}]
+    homes = {"a": {"no": "x"}, "b": {"street": "s", "number": "y"}}
+    assert sorted(
+        place for _, severity, place in brief({"animals": animals, "homes": homes}) if severity == "error"
+    ) == [
+        "<dict>",
+        "animals[0].lives",
+        "animals[0].toys[1]",
+        "animals[0].toys[2]",
+        "animals[1]",
+        "animals[2].tricks[0]",
+        "animals[3]",
+        "homes.a",
+        "homes.a.no",
+        "homes.b.number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "whats", "dos"),
+    [
+        ({"street": "s"}, [], []),
+        ({}, ["key 'street' is missing"], ["add 'street'"]),
+        ({"stret": "s"}, ["key 'street' is missing"], ["write 'street' instead of 'stret'"]),
+    ],
+)
+def test_a_missing_key_is_named_or_its_misspelling(given, whats, dos):
+    problems = [each for each in list_problems({"name": "z", "homes": {"a": given}}) if each.code == "R113"]
+    assert ([each.what for each in problems], [each.do for each in problems]) == (whats, dos)
+    assert all(each.where == "<dict>, homes.a" for each in problems)
+    assert all(each.why == f"required: street; found: {', '.join(given) or 'none'}" for each in problems)
+
+
+def test_unknown_keys_inside_of_any_value_are_not_reported():
+    free = {"a": {"b": [{"c": 1}]}, "d": [[{"e": 1}]]}
+    assert brief({"name": "z", "free": free}) == []
+    assert brief({"name": "z", "open_part": {"anything": {"x": 1}}, "animals": [["x"]]}) == [
+        ("R114", "error", "animals[0]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"type": "cat", "lives": 1}, []),
+        ({"type": "cat"}, [("R113", "tagged", "required: lives; found: type")]),
+        ({"lives": 1}, [("R113", "tagged", "required: type; found: lives")]),
+        ({}, [("R113", "tagged", "required: type; found: none")]),
+        ({"type": "cow"}, [("R114", "tagged.type", "it is one of: cat, dog")]),
+        ({"type": "dog", "tricks": [3]}, [("R114", "tagged.tricks[0]", "a string is required")]),
+    ],
+)
+def test_a_member_with_a_computed_tag_is_reported_like_one_with_a_field(given, problem):
+    found = list_problems({"name": "z", "tagged": given})
+    assert [(each.code, each.where.removeprefix("<dict>, "), each.why) for each in found] == problem
+
+
+def test_of_classes_without_a_type_the_last_one_says_which_keys_are_known():
+    assert brief({"name": "z", "seat": {"street": "s", "pools": 2}}) == []
+    (problem,) = list_problems({"name": "z", "seat": {"street": "s", "pols": 2}})
+    assert (problem.where, problem.do) == ("<dict>, seat.pols", "did you mean 'pools'?")
+
+
+def test_a_tuple_is_described_like_a_list():
+    for names in ([1, 2], (1, 2)):
+        with pytest.raises(RecipeError, match="'name' is a list of 2"):
+            AgentConfig(name=names)
