@@ -33,6 +33,10 @@ class Scope:
         self.open = 0
         self.shared = False
 
+    def make_view(self, name: str | None = None) -> Scope:
+        """Return a scope on top of this one for values that are only shown: it has no number, and no history."""
+        return Scope(-1, name or self.name, self)
+
     def own_data(self) -> dict[str, Any]:
         """Return this scope's data for changes; data shared with a fork is copied first."""
         if self.shared:

@@ -148,6 +148,44 @@ def test_a_step_of_many_branches_pushes_only_its_successors():
     assert len(get_state(session).run.history.push_activations) < 3 * session.position
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_a_branch_continues_beside_branches_that_run_longer(last):
+    """Each first node waits, for a limited number of rounds of the loop, until the branch before it has ended."""
+    ended, count = set(), 20
+
+    def first(number):
+        async def wait(board):
+            for _ in range(200):
+                await asyncio.sleep(0)
+                if number in {0, *(branch + 1 for branch in ended)}:
+                    break
+            return {}
+
+        return wait
+
+    def second(number):
+        async def end(board):
+            ended.add(number)
+            return {"before": sorted(ended)}
+
+        return end
+
+    nodes, edges, regions = {}, [], {"root": Region("root", ("all",))}
+    order = range(count - 1, -1, -1) if last else range(count)
+    for place, number in enumerate(order):
+        body = f"b{place}"
+        for name, function in (("x", first(number)), ("y", second(number))):
+            nodes[body + name] = Node(body + name, "function", scope=body, params={"function": function})
+        edges.append(Edge(f"{body}x", f"{body}y"))
+        regions[body] = Region(body, (f"{body}x",), owner="all")
+    nodes["all"] = Node("all", "parallel", bodies=tuple(f"b{place}" for place in range(count)))
+    session = Session(Recipe("relay", "graph", nodes, tuple(edges), ("all",), regions=regions))
+    session.run()
+    assert session.status == "finished", session.error
+    ran = [step.node_id for step in session.trace.steps if step.node_id.endswith("y")]
+    assert ran == [f"b{order.index(number)}y" for number in range(count)]
+
+
 def test_set_next_works_among_many_branches_as_among_few():
     def play(short):
         with pytest.MonkeyPatch.context() as patch:

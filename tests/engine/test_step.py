@@ -63,12 +63,12 @@ def test_a_node_sees_its_own_writes_at_once_and_others_after_the_step():
     def writes(work):
         work.write("a", 1)
         work.write(("d", "x"), 2)
-        seen.append((work.board["a"], work.board["d.x"], "a" in work.scope.data))
+        seen.append((work.board["a"], work.board.get("a"), work.board["d.x"], work.scope.get("a")))
         return {"a": 3}
 
-    run = run_of(writes)
+    run = run_of(writes, inputs={"a": 0})
     one(run)
-    assert (seen, data(run)) == ([(1, 2, False)], {"a": 3, "d": {"x": 2}})
+    assert (seen, data(run)) == ([(1, 1, 2, 0)], {"a": 3, "d": {"x": 2}})
 
 
 def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
@@ -94,6 +94,8 @@ def test_a_step_with_a_rejected_write_fails_as_a_whole():
     assert (one(run), data(run)) == (FAILED, {"n": 5})
     run = run_of(lambda work: {"a": 1, 5: 2})
     assert (one(run), data(run)) == (FAILED, {})
+    run = run_of(lambda work: Outcome({"a": 1, 5: 2}, thought="it will work"))
+    assert (one(run), run.history.notes) == (FAILED, {})
 
 
 def test_reads_are_stored_with_their_step():

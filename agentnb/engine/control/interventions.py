@@ -116,7 +116,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
 
 def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
     """Raise the error that these changes would cause, because a rejected edit must not create a branch."""
-    seen, reactive = Scope(-1, "trial", scope), run.plan.recipe.reactive
+    seen, reactive = scope.make_view("trial"), run.plan.recipe.reactive
     for text, value in changes.items():
         path = resolve_path(text, seen.visible_items())
         if scope.open:

@@ -543,7 +543,7 @@ class History(LazyAttributes):
         if self.listed_rows > row + 1:
             self.node_steps.clear()
             self.listed_rows = 0
-        for sparse in (self.errors, self.notes, self.waiting_ns, self.times):
+        for sparse in (self.errors, self.notes, self.times):
             sparse.pop(step + 1, None)
         while self.checkpoints and self.checkpoints[-1].step > step:
             self.checkpoints.pop()

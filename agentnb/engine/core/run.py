@@ -389,7 +389,7 @@ class Run:
 
     def make_preview(self, work: Work) -> Scope:
         """Return a scope that shows a node's writes before its step is committed."""
-        seen = Scope(-1, "preview", work.scope)
+        seen = work.scope.make_view("preview")
         for path, value in work.own_writes:
             op, new = split_op(value)
             key = str(path[0])

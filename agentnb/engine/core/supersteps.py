@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
-START: Final = -1  # `ActivationRow.about` of the first superstep of a frame
+DEFERRED: Final = -1  # `ActivationRow.about` of a parked node that runs when nothing else is scheduled
 
 
 class SuperstepError(ExecutionError):
@@ -164,9 +164,8 @@ def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation
     activations = run.tables.activations
     about = next((activations[entry].about for entry in run.frontier()
                   if activations[entry].frame == frame.id and activations[entry].purpose != PARKED), None)  # fmt: skip
-    if about is None:  # the frame's superstep has ended, or the next activation is that of the composite node
-        last = next((row for _, row in run.iter_activations_back() if row.frame == frame.id), None)
-        about = START if last is None else -1 - last.about
+    if about is None:  # the run has ended: the node begins another superstep
+        about = -1 - next((row.about for _, row in run.iter_activations_back() if row.frame == frame.id), 0)
     return run.get_activation(number, frame, 0, -1, about)
 
 
@@ -246,7 +245,7 @@ def _schedule(run: Run, frame: Frame, activation: Activation, pushes: Pushes) ->
     _open_gates(run, frame, due, parked, about, deferred=False)
     if not any(activations[number].event < 0 for number in due):
         _open_gates(run, frame, due, parked, about, deferred=True)
-        for number in [number for number in parked if activations[number].about == START]:
+        for number in [number for number in parked if activations[number].about == DEFERRED]:
             value = parked.pop(number)
             due.setdefault(run.get_activation(activations[number].node, frame, 0, -1, about).id, value)
     if not due:
@@ -269,7 +268,7 @@ def _open_gates(
             arrived.setdefault(gates[activations[number].about][1], []).append(number)
     for numbers in arrived.values():
         gate, _ = gates[activations[numbers[0]].about]
-        if len(numbers) == gate.sources and (gate.target in run.plan.deferred_nodes) == deferred:
+        if len(numbers) == gate.sources and (deferred or gate.target not in run.plan.deferred_nodes):
             value = [parked.pop(number) for number in numbers][-1]
             due.setdefault(run.get_activation(gate.target, frame, 0, -1, about).id, value)
 
@@ -328,7 +327,7 @@ class Stage:
 
     def __init__(self, history: History, about: int, number: int, outer: Scope) -> None:
         self.history, self.about, self.number, self.position = history, about, number, 0
-        self.scope = Scope(-1, outer.name, outer)
+        self.scope = outer.make_view()
         self.replaced: set[str] = set()
 
 
@@ -492,7 +491,7 @@ def _to_route(work: Work, choice: Any) -> list[str | SendTarget]:
 
 def _make_scope_with_input(work: Work) -> Scope:
     """Return the scope of a node that was sent an input, which it reads as `input`."""
-    seen, event = Scope(-1, work.scope.name, work.scope), work.event
+    seen, event = work.scope.make_view(), work.event
     assert event is not None
     seen.data["input"] = get_sent_input(work, event)
     return seen
@@ -550,7 +549,7 @@ def _drop_overwritten_additions(work: Work, outcome: Outcome) -> bool:
 
 def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
     """Return the scope that the node sees, including its own writes."""
-    seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
+    seen, plan = work.scope.make_view(), work.run.plan
     for key, value in outcome.writes.items():
         put(seen, key, apply_write(seen.get(key), key, value, plan))
     if outcome.nested_writes or work.own_writes:

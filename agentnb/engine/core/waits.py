@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT, FrozenDict, freeze
 from agentnb.engine.core.history import PARKED, RESUME, ActivationRow
 
@@ -43,8 +43,7 @@ def hide_untracked(work: Work) -> None:
     """Hide the untracked keys, also those of the input that was sent to it, from a step that continues after a wait."""
     keys = get_untracked_keys(work.run.plan, work.activation)
     if keys:
-        scope = work.scope
-        work.scope = Scope(-1, scope.name, scope)
+        work.scope = work.scope.make_view()
         work.scope.data.update(dict.fromkeys(keys, DELETED))
         if reads_input_from_board(work.activation) and work.event is not None:
             work.scope.data["input"] = get_sent_input(work, work.event)
@@ -220,7 +219,7 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
     waits = _count_questions(run, rows[0][0])
     if activation is not None:
         waits[rows[-1][0]] = sum(call.kind == "human" for call in activation.work.calls)
-    opening = rows[0][1]
+    opening: ActivationRow | None = None
     for step, row in rows:
         if row.frame != frame:
             inside.append((step, row))
@@ -228,7 +227,7 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
         if not supersteps or supersteps[-1].about != row.about:
             supersteps.append(_Superstep(row.about))
         supersteps[-1].nodes.add(row.node)
-        supersteps[-1].waits[step] = waits.get(step, 0) + _count_waits(run, inside, opening, row)
+        supersteps[-1].waits[step] = waits.get(step, 0) + (_count_waits(run, inside, opening, row) if opening else 0)
         opening, inside = row, []
     return supersteps
 

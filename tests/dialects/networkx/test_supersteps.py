@@ -129,6 +129,15 @@ def test_set_next_schedules_a_node_in_the_next_superstep():
     assert session.board["log"] == ["a0", "d1"]
 
 
+@pytest.mark.parametrize("node", ["a", "b", "c"])
+def test_a_node_that_is_set_next_after_the_last_superstep_sees_what_it_wrote(node):
+    session = run(graph(("a", "b"), ("a", "c")))
+    session.set_next(node)
+    session.step()
+    assert session.board["log"] == ["a0", "b1", "c1", f"{node}3"]
+    assert session.replay().ok
+
+
 def asking(board):
     first = nb.ask("name?")
     return {"log": [first, nb.ask({"next": first})]}
