@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 import pytest
 
@@ -269,6 +271,42 @@ def test_a_failure_that_cancels_another_branch_stops_the_run_too(clauses):
     assert (run.position, run.stopped_by, point.hits) == (4, point, 1)
 
 
+def test_a_problem_names_what_there_is():
+    def why(action, *words, **clauses):
+        with pytest.raises(nb.ExecutionError) as caught:
+            action(*words, **clauses)
+        return caught.value.problems[0].why
+
+    run = session(counting(), {"n": 0})
+    add, remove = run.breakpoints.add, run.breakpoints.remove
+    assert why(add, edge=("check", "check")) == "edges lead from 'check' to: add, done"
+    assert why(add, edge=("done", "add")) == "edges lead from 'done' to: no node"
+    assert why(add, "chek") == "the recipe's nodes are: add, check, done"
+    assert why(remove, 1) == "there are: none"
+    add("check")
+    add(key="n")
+    assert why(remove, "n") == "there are: 1 (before 'check'), 2 (key n)"
+    for clause in ("edge", "key", "error", "event", "in_place", "no_progress", "budget"):
+        value = {"edge": ("check", "add"), "key": "n", "event": "x", "budget": 1}.get(clause, True)
+        with pytest.raises(nb.ExecutionError, match=f"call= cannot be combined with {clause}="):
+            add(call="tool", **{clause: value})
+
+
+def test_each_change_is_announced():
+    changes = []
+    points = Breakpoints(lambda: {"a": 1}, lambda: changes.append(len(points)))
+    first = points.add("a")
+    points.log("here", "a")
+    points.add(step=1)
+    assert changes == [1, 2, 3]
+    points.remove(first)
+    points.remove("a")
+    points.clear()
+    assert changes == [1, 2, 3, 2, 1, 0]
+    points.make({"step": 1})
+    assert len(changes) == 6
+
+
 def test_clauses_of_a_breakpoint_can_be_checked_without_adding_it():
     run = session(counting(), {"n": 0})
     row = run.breakpoints.make({"node": "check", "when": "n > 1"})
@@ -361,7 +399,16 @@ def test_every_breakpoint_of_a_call_counts_too():
 
 @pytest.mark.parametrize(
     ("clauses", "held"),
-    [({"when": "word == 'rain'"}, True), ({"when": "word == 'sun'"}, False), ({"step": 2}, True), ({"step": 1}, False)],
+    [
+        ({"when": "word == 'rain'"}, True),
+        ({"when": "word == 'sun'"}, False),
+        ({"step": 2}, True),
+        ({"step": 1}, False),
+        ({"step": 3}, False),
+        ({"side": "after"}, True),
+        ({"side": "after", "step": 2, "node": "look", "when": "word == 'rain'"}, True),
+        ({"side": "after", "node": "after"}, False),
+    ],
 )
 def test_all_clauses_of_a_call_must_hold(clauses, held):
     run = session(calling(), {"word": "rain"})
@@ -415,6 +462,26 @@ def test_each_has_a_one_line_repr():
         "<Breakpoint 1: before 'check'; from hit 2 on, once, 0 hits>",
         "<Breakpoint 2: key n; disabled, 0 hits>",
     ]
+    run.run(max_steps=1)
+    assert repr(next(iter(run.breakpoints))) == "<Breakpoint 1: before 'check'; from hit 2 on, once, 1 hit>"
+
+
+@pytest.mark.parametrize(
+    ("clauses", "text"),
+    [
+        ({"node": "check", "side": "after", "step": 0}, "after 'check', step 0"),
+        ({"edge": ("check", "add"), "key": "n"}, "edge check -> add, key n"),
+        ({"event": "sent", "error": False}, "event sent, error False"),
+        ({"error": ValueError, "when": "n > 1"}, "error ValueError, when n > 1"),
+        ({"call": "look*", "step": 2}, "step 2, call look*"),
+        ({"when": itemgetter("n")}, "when a function of the board"),
+        ({"budget": 1, "in_place": True}, "changed in place, budget 100%"),
+        ({"budget": 0.25, "no_progress": True}, "no progress, budget 25%"),
+    ],
+)
+def test_each_is_described_by_its_clauses(clauses, text):
+    run = session(counting(), {"n": 0})
+    assert str(run.breakpoints.add(**clauses)) == text
 
 
 async def later(board):

@@ -208,3 +208,56 @@ def test_a_node_of_a_concurrent_branch_is_a_hit_once():
     rows = [run.breakpoints.add(node=name, on_hit=9) for name in ("left", "left_end", "right", "right_end")]
     asyncio.run(run.arun())
     assert (run.status, [row.hits for row in rows]) == ("finished", [1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("clauses", "stop"),
+    [
+        ({"node": "right"}, (2, "right")),
+        ({"node": "right", "side": "after"}, (3, "left_end")),
+        ({"node": "right", "when": lambda board: "left" not in board}, (2, "right")),
+        ({"node": "right", "when": lambda board: "left" in board}, (7, None)),
+        ({"node": "right", "step": 1}, (2, "right")),  # its branch has begun after step 1, with the other
+        ({"node": "right", "step": 2}, (7, None)),
+        ({"node": "right_end", "step": 2}, (7, None)),
+        ({"node": "right_end", "step": 3}, (4, "right_end")),
+        *(({"node": "right", clause: value}, (7, None)) for clause, value in [
+            ("error", False), ("key", "both"), ("event", "x"), ("in_place", True), ("no_progress", True),
+            ("edge", ("left", "left_end")), ("budget", 0.1),
+        ]),
+        ({"node": "both"}, (0, "both")),
+        ({"node": "both", "side": "after"}, (6, "both_join")),
+    ],
+)  # fmt: skip
+def test_all_clauses_must_hold_before_a_node_of_a_concurrent_branch(clauses, stop):
+    run = side_by_side()
+    point = run.breakpoints.add(**clauses)
+    asyncio.run(run.arun())
+    assert (run.position, run.current) == stop
+    assert (run.stopped_by is point, point.hits) == (stop[1] is not None, int(stop[1] is not None))
+
+
+def test_a_disabled_breakpoint_of_a_branch_is_not_met():
+    run = side_by_side()
+    run.breakpoints.add(node="right").enabled = False
+    asyncio.run(run.arun())
+    assert run.status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stops"),
+    [(True, True), (False, False), ("KeyError", True), ("LookupError", True), ("Exception", True), ("OSError", False)],
+)
+def test_a_reopened_run_knows_the_classes_of_its_errors(wanted, stops, tmp_path):
+    def fails(board):
+        return board["nothing"]
+
+    store = tmp_path / "runs.db"
+    run = session(graph("a", "b", b=fails), store=store, run_id="r")
+    run.run()
+    run.close()
+    opened = nb.open(store, "r")
+    point = opened.breakpoints.add(node="b", side="after", error=wanted)
+    opened.goto(1)
+    opened.goto(2)
+    assert opened.breakpoints.find_met(opened._parts.run, opened.board) is (point if stops else None)
