@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from operator import itemgetter
-
 import numpy as np
 import pytest
 
@@ -474,7 +472,6 @@ def test_each_has_a_one_line_repr():
         ({"event": "sent", "error": False}, "event sent, error False"),
         ({"error": ValueError, "when": "n > 1"}, "error ValueError, when n > 1"),
         ({"call": "look*", "step": 2}, "step 2, call look*"),
-        ({"when": itemgetter("n")}, "when a function of the board"),
         ({"budget": 1, "in_place": True}, "changed in place, budget 100%"),
         ({"budget": 0.25, "no_progress": True}, "no progress, budget 25%"),
     ],

@@ -8,12 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.errors import BoardError, ExecutionError
 from tests.property.modelled_sessions import session_of
 from tests.property.node_programs import BrokenError
 from tests.property.strategies import TEXTS, Drawn, asks, drawn
 
 STEPS = 25
-FAILURES = {error.__name__: error for error in (BrokenError, TimeoutError)}
+FAILURES = {error.__name__: error for error in (BrokenError, TimeoutError, BoardError, ExecutionError)}
 
 
 @dataclass
@@ -94,7 +95,7 @@ def breakpoints(draw: Any, names: list[str], places: list[Place]) -> dict[str, A
     clauses = {
         "node": st.sampled_from(names),
         "key": st.sampled_from([*keys, *TEXTS]),
-        "when": asks,
+        "when": asks.filter(lambda ask: "." not in ask.at),
         "error": st.sampled_from([True, False, "BrokenError", "TimeoutError", "OSError", "Exception", "KeyError"]),
         "step": st.integers(0, len(places)),
         "in_place": st.sampled_from([True]),
