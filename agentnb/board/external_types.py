@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime, time
 from decimal import Decimal
+from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -91,8 +92,8 @@ def _are_same_objects(left: Any, right: Any) -> bool:
     """Return True if two items of an object array are equal; an item that cannot be compared equals only itself."""
     if left is right:
         return True
-    kind = type(left)
-    if kind is not type(right):
+    kind = _get_stored_type(left)
+    if kind is not _get_stored_type(right):
         return False
     if is_array(left):
         return are_same_arrays(left, right)
@@ -106,6 +107,14 @@ def _are_same_objects(left: Any, right: Any) -> bool:
         return bool(left == right)
     except Exception:  # noqa: BLE001  (its comparison is user code, and may not return a bool)
         return False
+
+
+def _get_stored_type(value: Any) -> type:
+    """Return the type with which a value is restored from a store: a text of a user's class is a plain text."""
+    kind = type(value)
+    if issubclass(kind, Enum | bool):
+        return kind
+    return next((base for base in (str, int, float, bytes) if issubclass(kind, base)), kind)
 
 
 # Values of these classes may be equal and still differ: 0.0 and -0.0, 1.0 and 1.00, one moment in two time zones.
@@ -236,16 +245,14 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     items = [mask(item) for item in value.ravel().tolist()]
     if value.dtype.kind == "U":
         return numpy.array(items, dtype=str).reshape(value.shape) if items else value.copy()
-    masked = numpy.empty(len(items), dtype=object)
-    masked[:] = items
-    return masked.reshape(value.shape)
+    return numpy.fromiter(items, object, len(items)).reshape(value.shape)
 
 
 def _mask_labels(labels: Any, mask: Callable[..., Any]) -> Any:
     """Return the labels of an axis; the same ones if nothing in them is a secret."""
     items = labels.tolist() if labels.dtype.kind in "OU" or labels.dtype.name in ("str", "string") else []
     masked = [mask(item) for item in items]
-    if all(new is old or new == old for new, old in zip(masked, items, strict=True)):
+    if all(new is old or (type(new) is type(old) and new == old) for new, old in zip(masked, items, strict=True)):
         return labels
     pandas = sys.modules["pandas"]
     if isinstance(labels, pandas.MultiIndex):

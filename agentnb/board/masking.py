@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from enum import Enum
+from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
@@ -22,11 +23,13 @@ from agentnb.board.values import (
     FrozenRecord,
     FrozenSet,
     Opaque,
+    freeze,
     is_named_tuple,
     rebuild_tuple,
     thaw,
 )
 from agentnb.bounds import DEPTH_LIMIT
+from agentnb.recipe.model import WIDE
 from agentnb.secrets import (
     MASK,
     NUMBERS,
@@ -126,8 +129,12 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
 
 def mask_atoms(values: Any) -> Any:
     """Return a column for output: strings, bytes and numbers that are or contain a secret are masked."""
-    kinds = {*map(type, values)} & ({str, bytes, UUID, *NUMBERS} if SECRETS.numbers else {str, bytes, UUID})
-    return [mask_value(value) if type(value) in kinds else value for value in values] if kinds else values
+    kinds = {*map(type, values)} & {str, bytes, UUID, *NUMBERS}
+    if kinds <= {int, float} and not SECRETS.numbers:
+        integers = [value for value in values if type(value) is int] if int in kinds else [0]
+        if min(integers) > -WIDE and max(integers) < WIDE:
+            return values
+    return [mask_value(value) if type(value) in kinds else value for value in values]
 
 
 def mask_value(value: Any, key: object = None) -> Any:
@@ -148,7 +155,38 @@ def _mask_atom(value: Any, kind: type) -> Any:
         return mask_bytes(value)
     if kind is UUID:
         return _mask_by_text(value)
-    return MASK if SECRETS.numbers and kind in NUMBERS and is_secret_number(value) else value
+    if SECRETS.numbers and kind in NUMBERS and is_secret_number(value):
+        return MASK
+    if not _is_wide(value):
+        return value
+    return WideInteger(value) if kind is int else WideFraction(value)
+
+
+def _is_wide(value: Any) -> bool:
+    """Return True for an int, or a fraction of ints, that Python may refuse to write in decimal."""
+    kind = type(value)
+    if kind is int:
+        return not -WIDE < value < WIDE
+    return kind is Fraction and not (-WIDE < value.numerator < WIDE and value.denominator < WIDE)
+
+
+class WideInteger(int):
+    """An integer for display that is so large that Python may refuse to write its digits: it is hexadecimal."""
+
+    def __repr__(self) -> str:
+        return hex(self)
+
+    __str__ = __repr__
+
+
+class WideFraction(Fraction):
+    """A fraction for display whose parts are so large that Python may refuse to write their digits."""
+
+    def __repr__(self) -> str:
+        return f"Fraction({hex(self.numerator)}, {hex(self.denominator)})"
+
+    def __str__(self) -> str:
+        return f"{hex(self.numerator)}/{hex(self.denominator)}"
 
 
 def _mask_by_text(value: Any) -> Any:
@@ -237,9 +275,15 @@ def to_display(value: Any, key: object = None) -> Any:
         return _display_fields(value)
     if cls is tuple:
         return tuple(to_display(item) for item in value)
+    if cls is FrozenArray:
+        return external_types.mask_array(thaw(value), _display_cell)
     if cls is Opaque:  # as in a reopened run: the object itself could change, or its repr could fail
         return _display_object(value)
     return mask_value(set(value) if cls is FrozenSet else thaw(value))
+
+
+def _display_cell(value: Any, key: object = None) -> Any:
+    return mask_value(value, key) if type(value) in ATOMS else to_display(freeze(value), key)
 
 
 def _display_object(value: Opaque) -> Any:

@@ -57,6 +57,7 @@ def found(one, other):
         ({1, 2}, {2, 1}),
         (frozenset({1}), frozenset({1})),
         (Decimal("1.0"), Decimal("1.0")),
+        (Decimal("sNaN"), Decimal("sNaN")),
         (b"x", b"x"),
         (datetime(2000, 1, 1, tzinfo=UTC), datetime(2000, 1, 1, tzinfo=UTC)),
         (Color.RED, Color.RED),
@@ -66,6 +67,7 @@ def found(one, other):
         (np.float64(0.5), 0.5),
         (np.array([1.0, float("nan")]), np.array([1.0, float("nan")])),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]})),
+        (pd.Series([Word("x"), [Word("y")]], dtype=object), pd.Series(["x", ["y"]], dtype=object)),
     ],
     ids=repr,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from agentnb.board import external_types
@@ -90,7 +91,8 @@ def _are_equal(left: Any, right: Any) -> bool:
     try:
         return bool(left == right) or bool(left != left and right != right)  # noqa: PLR0124  (both are NaN)
     except Exception:  # noqa: BLE001  (what cannot be compared is not known to be equal)
-        return False
+        # A signaling NaN can be compared only in this way.
+        return type(left) is type(right) is Decimal and left.compare_total(right) == 0
 
 
 def _is_by_reference(left: Any, right: Any) -> bool:
