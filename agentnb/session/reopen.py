@@ -161,7 +161,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
                 raise ValueError("its checksum does not match")
             at = json.loads(row.at)
             state["position"] = at["position"] if at["seq"] == seq else None  # else the run has moved since
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:  # RecursionError: the parser's depth limit
             lost = Problem(
                 "L436",
                 f"the position of run {row.run_id!r} cannot be read",

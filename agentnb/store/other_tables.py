@@ -81,6 +81,8 @@ def read_database(where: str | os.PathLike[str], read: Callable[[DatabaseReader]
         return _read_on_server(address, database, read)
     except database.errors as error:
         raise database.to_store_error(error) from to_printable(error)
+    except OSError as error:  # a file beside the database cannot be copied
+        raise database.to_store_error(error) from error
 
 
 def _read_on_server(address: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:

@@ -52,7 +52,7 @@ def read(text: str | None) -> Writer | None:
     """Return the writer named in a row; None if there is none, or it cannot be parsed."""
     try:
         return Writer(**json.loads(text)) if text else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):  # RecursionError: the parser's depth limit
         return None
 
 

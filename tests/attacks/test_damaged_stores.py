@@ -198,6 +198,32 @@ def test_a_foreign_file_is_refused(content, tmp_path):
         nb.SimulationTrace.read(tmp_path / "trace.json")
 
 
+DEEP = "[" * 100_000  # Python's parser of JSON gives up with a RecursionError
+
+
+def test_a_text_that_is_nested_too_deeply_is_damage(original, tmp_path):
+    path = tmp_path / "runs.db"
+    path.write_bytes(original.store)
+    with closing(sqlite3.connect(path)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        columns = [(table, column) for table in tables for _, column, kind, *_ in
+                   connection.execute(f"PRAGMA table_info({table})") if kind == "TEXT"]  # fmt: skip
+    assert len(columns) > 5
+    for table, column in columns:
+        path.write_bytes(original.store)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (DEEP,))
+        check_store(path, original)
+
+
+def test_a_folder_beside_a_store_is_a_problem(original, tmp_path):
+    (tmp_path / "runs.db").write_bytes(original.store)
+    (tmp_path / "runs.db-wal").mkdir()
+    for call in (lambda: nb.runs(tmp_path / "runs.db"), lambda: nb.open(tmp_path / "runs.db", "whole")):
+        with pytest.raises(AgentNbError):
+            call()
+
+
 # -- traces that somebody edits ----------------------------------------------------------------------------------------
 
 ODD = [None, True, -1, 10**5, 2**70, 1.5, "", "x" * 300, "\ud800", [], {}, [[]], {"$": "nope", "v": [1]}, [1, 2],

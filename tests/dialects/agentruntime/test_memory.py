@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import warnings
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
@@ -200,7 +201,9 @@ def test_different_names_have_different_files(tmp_path):
         assert get_contents(agent.run({"said": "x", "session_id": name}))[:2] == [name, f"{name}!"]
 
 
-@pytest.mark.parametrize("broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', "\xff"])
+@pytest.mark.parametrize(
+    "broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', pytest.param("[" * 100_000, id="deep"), "\xff"]
+)
 def test_a_broken_file_is_reported_and_not_changed(tmp_path, broken):
     agent = agent_of(tmp_path)
     agent.run({"said": "one"})
@@ -217,6 +220,17 @@ def test_a_broken_table_is_reported(tmp_path):
     )
     with pytest.raises(AgentRuntimeError, match="X423"):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
+
+
+@pytest.mark.parametrize("broken", ["{", "[1]", pytest.param("[" * 100_000, id="deep"), b"\xff"])
+def test_a_broken_row_is_reported(tmp_path, broken):
+    agent = agent_of(tmp_path, "sqlite")
+    agent.run({"said": "one"})
+    with closing(sqlite3.connect(tmp_path / "kept.db")) as connection, connection:
+        (table,) = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%message%'").fetchone()
+        connection.execute(f"UPDATE {table} SET message = ?", (broken,))
+    with pytest.raises(AgentRuntimeError, match=r"(?s)X423.*kept\.db"):
+        agent.run({"said": "two"})
 
 
 def test_an_unwritable_path_is_reported(tmp_path):

@@ -259,7 +259,7 @@ class _Sqlite:
         statement = f"SELECT message FROM {self.table} WHERE session_id = ? ORDER BY id"  # noqa: S608  (quoted above)
         try:
             return [_read(json.loads(text)) for (text,) in self._read_rows(statement, (session,))]
-        except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise _make_read_error(self.path, error) from error
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:

@@ -57,7 +57,9 @@ def test_a_stored_state_replaces_the_events_that_produce_it():
         check(type, payload)
 
 
-@pytest.mark.parametrize("state", [None, "{", "[]", '{"objects": [1]}', '{"objects": 1}'])
+@pytest.mark.parametrize(
+    "state", [None, "{", "[]", '{"objects": [1]}', '{"objects": 1}', pytest.param("[" * 100_000, id="deep")]
+)
 def test_a_state_that_cannot_be_read_is_refused(state):
     with pytest.raises(InvalidPayload) as caught:
         list(iter_creation_events(state))

@@ -83,7 +83,7 @@ def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any
             yield "object.created", {"object": {"version": 1, "provenance": {}, **each}, "id": each.get("id")}
         for each in snapshot.get("relations", ()):
             yield "relation.created", {"relation": {"data": {}, "provenance": {}, **each}, "id": each.get("id")}
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InvalidPayload(where, f"the state that it names cannot be read: {error}") from None
 
 
