@@ -13,7 +13,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from threading import RLock
 from typing import Any, ClassVar, Final, SupportsIndex
@@ -33,7 +33,7 @@ from agentnb.board.values import (
     freeze,
     freeze_dict,
     freeze_list,
-    include,
+    include_extent,
     is_unchanged,
     make_frozen_dict,
     measure_extent,
@@ -424,22 +424,14 @@ class ItemCopies:
 
     def shared_prefix(self, value: list[Any], size: int) -> int:
         """Return how many of the first `size` items of a list are copies of this loan; 0 if one was changed."""
-        copies = self.copies
-        if self.mark is not self.changes.mark or not value or not copies or value[0] is not copies[0]:
+        if self.mark is not self.changes.mark:
             return 0
-        if len(copies) == size <= len(value):
-            with _lock:
-                # `==` of lists compares only items that are not identical, and `comparison` shows whether a copy was
-                # compared. The lists must have the same length; comparing a long list is faster than copying two.
-                old_comparison = CopiedDict.comparison
-                copies.extend(value[size:])
-                try:
-                    same = list.__eq__(copies, value) is True and CopiedDict.comparison is old_comparison
-                finally:
-                    del copies[size:]
-            if same:
-                return size
-        return find_first_difference(value, copies, size)
+        copies, items, old_comparison = self.copies[:size], value[:size], CopiedDict.comparison
+        # `==` of lists compares only items that are not identical: if it has compared none, all are. This is much
+        # faster than a search for the first difference.
+        if are_equal(list.__eq__, copies, items) and CopiedDict.comparison is old_comparison:
+            return len(copies)
+        return find_first_difference(items, copies, size)
 
 
 _loans: Final[deque[ref[ItemCopies]]] = deque()
@@ -514,35 +506,8 @@ def seems_unchanged(copied: Any, frozen: Any) -> bool:
     Comparing them would cost as much as reading them.
     """
     if type(copied) is LazyList and copied.is_fully_copied and copied.changes is None:
-        source = copied.source
-        return source is not None and source is frozen and list.__len__(copied) == source.size
+        return copied.source is not None and copied.source is frozen and list.__len__(copied) == copied.source.size
     return is_unchanged(copied, frozen)
-
-
-def _is_dict_unchanged(copied: CopiedDict, frozen: Any) -> bool:
-    pristine = copied.pristine
-    if pristine is not None and pristine is frozen and dict.__len__(copied) == len(pristine):
-        return True
-    return freeze(copied, frozen) is frozen
-
-
-def _is_list_unchanged(copied: CopiedList, frozen: Any) -> bool:
-    source = copied.source
-    if (
-        source is not None
-        and source is frozen
-        and list.__len__(copied) == source.size
-        and not _has_opened_parts(copied)
-    ):
-        return _begins_with(copied, source) or freeze(copied, frozen) is frozen
-    return freeze(copied, frozen) is frozen
-
-
-def _has_opened_parts(copied: CopiedList) -> bool:
-    """Return True if the reader received parts of a copy; these may have changed and must be compared."""
-    if not isinstance(copied, LazyList):
-        return False
-    return bool(copied.opened) or (copied.changes is not None and copied.changes.mark is not copied.mark)
 
 
 # -- freezing a copy -------------------------------------------------------------------------------------------------
@@ -552,47 +517,44 @@ def _freeze_dict_copy(value: CopiedDict, like: Any, walk: Walk) -> FrozenDict:
     source = value.source
     if source is None or dict.__len__(value) != len(source):
         return freeze_dict(dict.copy(value), like, walk)
-    if value.pristine is None and isinstance(value, LazyDict):
-        changed = _find_changed_parts((value.opened or {}).items(), walk)
-        if changed:
-            return make_frozen_dict({**source, **changed})
-    _include_source(walk, source)
-    return source
+    opened = value.opened if isinstance(value, LazyDict) else None
+    changed = _freeze_opened_parts(source, opened or {}, walk)
+    return make_frozen_dict({**source, **changed}) if changed else source
 
 
 def _freeze_list_copy(value: CopiedList, like: Any, walk: Walk) -> FrozenList:
     source = value.source
     if source is None or not _begins_with(value, source):
         return freeze_list(list.copy(value), like, walk)
-    changed = {}
+    opened: dict[int, tuple[Any, Any]] = {}
     if isinstance(value, LazyList):
-        changed = _find_changed_parts((value.opened or {}).items(), walk)
+        opened |= value.opened or {}
         if value.changes is not None and value.changes.mark is not value.mark:
-            parts = enumerate(zip(list.__getitem__(value, slice(source.size)), source.items, strict=False))
-            settled = value.opened or ()
-            stale = [(at, pair) for at, pair in parts if at not in settled and pair[0].pristine is not pair[1]]
-            changed |= _find_changed_parts(stale, walk)
-    if changed:
-        source = source.replace_items(changed)
-    else:
-        _include_source(walk, source)
-    for item in list.__getitem__(value, slice(source.size, None)) if list.__len__(value) > source.size else ():
-        source = source.with_item(freeze(item, ABSENT, walk))
-    return source
+            for index, (copied, was) in enumerate(
+                zip(list.__getitem__(value, slice(source.size)), source.items, strict=False)
+            ):
+                if index not in opened and copied.pristine is not was:
+                    opened[index] = copied, was
+    changed = _freeze_opened_parts(source, opened, walk)
+    frozen = source.replace_items(changed) if changed else source
+    for item in list.__getitem__(value, slice(source.size, None)):
+        frozen = frozen.with_item(freeze(item, ABSENT, walk))
+    return frozen
 
 
-def _include_source(walk: Walk, source: FrozenDict | FrozenList) -> None:
-    """Count the parts of a frozen value; the walk has counted the value itself."""
-    walk.depth -= 1
-    walk.size -= 1
-    include(walk, source)
-    walk.depth += 1
-
-
-def _find_changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk) -> dict[Any, Any]:
-    """Return, by key or index, the frozen forms of the copies that differ from the frozen parts they came from."""
-    pairs = [(key, freeze(copied, was, walk), was) for key, (copied, was) in parts]
-    return {key: frozen for key, frozen, was in pairs if frozen is not was}
+def _freeze_opened_parts(
+    source: FrozenDict | FrozenList, opened: Mapping[Any, tuple[Any, Any]], walk: Walk
+) -> dict[Any, Any]:
+    """Return, by key or index, the frozen forms of the opened parts that have changed; count all parts of the value."""
+    levels, total, *_ = source.extent
+    changed = {}
+    for key, (copied, was) in opened.items():
+        total -= measure_extent(was)[1]
+        frozen = freeze(copied, was, walk)
+        if frozen is not was:
+            changed[key] = frozen
+    include_extent(walk, levels - 1, total - 1)
+    return changed
 
 
 def _begins_with(value: CopiedList, source: FrozenList) -> bool:
@@ -617,5 +579,4 @@ for _cls in (CopiedDict, LazyDict):
     FREEZERS[_cls] = _freeze_dict_copy
 for _cls in (CopiedList, LazyList):
     FREEZERS[_cls] = _freeze_list_copy
-COPIES.update(dict.fromkeys((CopiedDict, LazyDict), _is_dict_unchanged))
-COPIES.update(dict.fromkeys((CopiedList, LazyList), _is_list_unchanged))
+COPIES.update((CopiedDict, LazyDict, CopiedList, LazyList))

@@ -51,7 +51,6 @@ ATOMS: Final[frozenset[type]] = frozenset(
     {str, int, float, bool, NoneType, bytes, complex, Decimal, Fraction, UUID, range, Absent}
     | {datetime, date, time, timedelta, timezone}
 )
-_TEXTS: Final = frozenset({str, NoneType, bytes})
 _EXPOSED: Final = 256  # items; longer lists that grow keep their items where only their own methods find them
 _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int, float, bytes)
 
@@ -62,7 +61,6 @@ _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int,
 # is the fastest type to create.
 Extent: TypeAlias = tuple[int, int, int, bool]
 _ATOM: Final[Extent] = (0, 0, 0, True)
-_FLAT: Final[tuple[Extent, ...]] = tuple((1, 1, 1 + count, True) for count in range(32))  # for this many atoms; shared
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
@@ -91,13 +89,10 @@ class BuiltinLike(type):
 
 
 class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
-    """An immutable mapping.
-
-    `flat`: 0 has parts to thaw, 1 atoms only, 2 strings only (equal strings of the same class are the same).
-    """
+    """An immutable mapping. `flat`: it has atoms only, none of which has to be thawed."""
 
     __slots__ = ("extent", "flat")
-    flat: int
+    flat: bool
     extent: Extent
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
@@ -248,9 +243,7 @@ class Opaque:
 show_as(FrozenList, lambda value: islice(value.items, value.size))
 show_as(FrozenRecord, lambda value: Fields(get_class_name(value.template), value.parts.items()))
 
-# The classes of readers' copies, each with a function that tells whether a copy still equals the frozen value it is
-# compared with.
-COPIES: Final[dict[type, Callable[[Any, Any], bool]]] = {}
+COPIES: Final[set[type]] = set()  # the classes of readers' copies; `copies` adds them
 FROZEN: Final[frozenset[type]] = frozenset({FrozenDict, FrozenList, FrozenSet, FrozenRecord, FrozenArray, Opaque})
 
 
@@ -268,7 +261,7 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
     """
     cls = type(value)
     if cls in ATOMS:
-        return value
+        return value if like is ABSENT or not is_unchanged(value, like) else like
     if cls in FROZEN:
         if walk is not None:
             include(walk, value)
@@ -279,10 +272,10 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
             include(walk, pristine)
             return pristine
     if cls is dict and like is ABSENT:  # most values that nodes write and tools return are small records of atoms
-        if not value:
-            return _EMPTY
         flat = make_frozen_dict(value)
         if flat.flat and ATOMS.issuperset(map(type, value)):
+            if walk is not None:
+                include(walk, flat)
             return flat
     walk = Walk(value) if walk is None else walk
     enter(walk, value)
@@ -316,10 +309,15 @@ def include(walk: Walk, frozen: Any) -> None:
     """
     cls = type(frozen)
     extent = frozen.extent if cls is FrozenList or cls is FrozenDict else measure_extent(frozen)
-    _include(walk, extent[0], extent[1])
+    include_extent(walk, extent[0], extent[1])
 
 
-def _include(walk: Walk, levels: int, total: int) -> None:
+def include_extent(walk: Walk, levels: int, total: int) -> None:
+    """Count parts of a frozen value: how many levels they have, and how many lists, mappings and objects they are.
+
+    Raises:
+        BoardError: B102, the containing value becomes too deep or too large.
+    """
     why = walk.include(levels, total)
     if why:
         raise _make_bounds_error(walk.value, why)
@@ -376,29 +374,15 @@ def _make_bounds_error(value: Any, why: str) -> BoardError:
 def make_frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     """Return a FrozenDict of parts that are already frozen."""
     result = FrozenDict(parts)
-    classes = {*map(type, parts.values())}
-    result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
+    result.flat = ATOMS.issuperset(map(type, parts.values()))
     result.extent = (1, 1, 1 + len(parts), True) if result.flat else _measure_around(parts.values())
     return result
 
 
 def make_frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
     """Return a FrozenDict of names and their values; `frozen` freezes the values that are not atoms."""
-    classes = {*map(type, values)}
-    if not classes <= ATOMS:
-        parts = [value if type(value) in ATOMS else frozen(value) for value in values]
-        result, extent = FrozenDict(zip(names, parts, strict=True)), _measure_around(parts)
-        if extent[0] == 1:
-            return make_frozen_dict(result)  # all are atoms now
-        result.flat, result.extent = 0, extent
-        return result
-    result, count = FrozenDict(zip(names, values, strict=True)), len(values)
-    result.flat = 2 if classes <= _TEXTS else 1
-    result.extent = _FLAT[count] if count < len(_FLAT) else (1, 1, 1 + count, True)
-    return result
-
-
-_EMPTY: FrozenDict = make_frozen_dict({})
+    parts = [value if type(value) in ATOMS else frozen(value) for value in values]
+    return make_frozen_dict(dict(zip(names, parts, strict=True)))
 
 
 def make_frozen_list(items: list[Any]) -> FrozenList:
@@ -415,16 +399,9 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
         return make_frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
     get_old = like.get
     parts = {key: freeze(item, get_old(key, ABSENT), walk) for key, item in value.items()}
-    same = len(parts) == len(like) and all(map(is_, parts.values(), like.values()))
-    same = same or (len(parts) == len(like) and all(map(_is_same_part, parts.values(), like.values())))
-    if same and _are_same_keys(parts, like):
+    if len(parts) == len(like) and all(map(is_, parts.values(), like.values())) and _are_same_keys(parts, like):
         return like
     return make_frozen_dict(parts)
-
-
-def _is_same_part(part: Any, was: Any) -> bool:
-    """Return True for the same frozen part, or equal strings: the strings of a reopened run are other objects."""
-    return part is was or (type(part) is str and type(was) is str and part == was)
 
 
 def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
@@ -434,27 +411,16 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
             return make_frozen_list(value[:])
         return make_frozen_list([freeze(item, ABSENT, walk) for item in value])
     same = _count_shared_prefix(value, like)
-    if same == like.size:
-        include(walk, like)
-        grown = like
-        for item in value[same:]:
-            grown = grown.with_item(freeze(item, ABSENT, walk))
-        return grown
-    if ATOMS.issuperset(map(type, value)):
-        return make_frozen_list(value[:])
-    old, tail = like.items, like.items[same : like.size]
+    tail = like.items[same : like.size]
+    if tail and ATOMS.issuperset(map(type, value)):
+        return like if is_unchanged(value, like) else make_frozen_list(value[:])
     levels, total, weight, plain = like.extent
     removed = _measure_around(tail)
     total, weight = total - removed[1] + 1, weight - removed[2] + 1  # of the items that are kept
-    if same:
-        _include(walk, levels, total - 1)
-    else:
-        levels, plain = removed[0], True
-    rest = [
-        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _are_same_texts(item, was)
-        else freeze(item, was, walk)
-        for item, was in zip(value[same:], tail)  # noqa: B905  (stops at the shorter one)
-    ]  # fmt: skip
+    if not same:
+        levels, plain = 1, True
+    include_extent(walk, levels - 1, total - 1)
+    rest = [freeze(item, was, walk) for item, was in zip(value[same:], tail, strict=False)]
     if len(rest) == len(tail) and all(map(is_, rest, tail)):
         grown = like
         for item in value[like.size :]:
@@ -462,7 +428,7 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
         return grown
     rest.extend(freeze(item, ABSENT, walk) for item in value[same + len(rest) :])
     around = _measure_around(rest)
-    items = [*old[:same], *rest]
+    items = [*like.items[:same], *rest]
     flat = ATOMS.issuperset(map(type, items))
     extent = max(levels, around[0]), total + around[1] - 1, weight + around[2] - 1, plain and around[3]
     return FrozenList(items, len(items), flat, extent)
@@ -470,30 +436,26 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
 
 def _count_shared_prefix(value: list[Any], like: FrozenList) -> int:
     """Return how many of the first items are those of `like` or, by a quick check, unchanged copies of them."""
-    if like.loan is not None and (same := like.loan.shared_prefix(value, like.size)):
-        return int(same)
-    if value and like.size and value[0] is like.items[0]:
-        return find_first_difference(value, like.items, like.size)
-    return 0
+    same = 0 if like.loan is None else like.loan.shared_prefix(value, like.size)
+    return same or find_first_difference(value, like.items, like.size)
 
 
 def find_first_difference(left: list[Any], right: list[Any], size: int) -> int:
-    """Return the index of the first item of two lists, up to `size`, that is not the same object.
-
-    `size` if there is none.
-    """
-    if all(map(is_, left, right)):
-        return min(len(left), len(right), size)
-    return min([*map(is_, left, right)].index(False), size)
+    """Return how many of the first items of two lists, at most `size`, are the same objects."""
+    return min([*map(is_, left, right), False].index(False), size)
 
 
 def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, ...]:
-    if ATOMS.issuperset(map(type, value)):
-        return value
-    alike = issubclass(type(like), tuple) and len(like) == len(value)
-    old_parts: Sequence[Any] = like if alike else (ABSENT,) * len(value)
-    parts = tuple(freeze(item, was, walk) for item, was in zip(value, old_parts, strict=True))
-    return like if type(like) is tuple and alike and all(map(is_, parts, old_parts)) else parts
+    """Freeze a tuple of any class item by item, without calling its own methods."""
+    items = tuple(tuple.__iter__(value))
+    if ATOMS.issuperset(map(type, items)):
+        return like if is_unchanged(value, like) else value
+    old_parts = tuple(tuple.__iter__(like)) if issubclass(type(like), tuple) else ()
+    if len(old_parts) != len(items):
+        old_parts = (ABSENT,) * len(items)
+    parts = [freeze(item, was, walk) for item, was in zip(items, old_parts, strict=True)]
+    frozen = rebuild_tuple(type(value), parts)
+    return like if type(like) is type(frozen) and all(map(is_, parts, old_parts)) else frozen
 
 
 def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
@@ -502,9 +464,9 @@ def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
     return like if type(like) is FrozenSet and _are_same_sets(like, frozen) else frozen
 
 
-def _freeze_frozenset(value: frozenset[Any], _like: Any, walk: Walk) -> frozenset[Any]:
+def _freeze_frozenset(value: frozenset[Any], like: Any, walk: Walk) -> frozenset[Any]:
     _check_members(frozenset.__iter__(value), walk)
-    return value
+    return like if is_unchanged(value, like) else value
 
 
 def _check_members(value: Iterable[Any], walk: Walk) -> None:
@@ -516,11 +478,6 @@ def _check_members(value: Iterable[Any], walk: Walk) -> None:
 
 def _are_equal(left: Any, right: Any) -> bool:
     return are_equal(eq, left, right)
-
-
-def _are_same_texts(left: dict[Any, Any], frozen: FrozenDict) -> bool:
-    """Return True if a dict equals one of strings only; a value of another class, such as bytearray, is different."""
-    return _are_equal(left, frozen) and _TEXTS.issuperset(map(type, left.values())) and _are_same_keys(left, frozen)
 
 
 def _are_same_keys(left: Collection[Any], right: Collection[Any]) -> bool:
@@ -584,7 +541,7 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
     # The type is checked with `type`: `isinstance` reads `__class__`, which may be code that raises.
     cls = type(value)
     if issubclass(cls, _ATOM_BASES) or external_types.is_scalar(value):
-        return value
+        return like if is_unchanged(value, like) else value
     if issubclass(cls, Mapping):
         return _freeze_mapping(value, like, walk)
     if issubclass(cls, list | tuple | set | frozenset):
@@ -609,11 +566,7 @@ def _freeze_collection(value: Any, cls: Any, like: Any, walk: Walk) -> Any:
         return _freeze_set(set.__iter__(value), like, walk)
     if issubclass(cls, frozenset):
         return _freeze_frozenset(value, like, walk)
-    items = tuple(tuple.__iter__(value))
-    parts = _freeze_tuple(items, like, walk)
-    if parts is items:
-        return value
-    return rebuild_tuple(cls, parts)
+    return _freeze_tuple(value, like, walk)
 
 
 def rebuild_tuple(cls: type, parts: Iterable[Any]) -> tuple[Any, ...]:
@@ -705,19 +658,18 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
     cls = type(frozen)
     if copied is frozen or cls is Opaque:
         return True
-    is_copy_unchanged = COPIES.get(type(copied))
-    if is_copy_unchanged is not None:
-        return is_copy_unchanged(copied, frozen)
+    if type(copied) in COPIES:
+        return freeze(copied, frozen) is frozen
+    if cls in ATOMS:  # they may be equal and still differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00")
+        return type(copied) is cls and bool(copied == frozen) and (cls is str or repr(copied) == repr(frozen))
     if cls is FrozenDict:
         if type(copied) is not dict or len(copied) != len(frozen):
             return False
-        if frozen.flat == 2:
-            return _are_same_texts(copied, frozen)
         return _are_same_keys(copied, frozen) and all(map(is_unchanged, copied.values(), frozen.values()))
     if cls is FrozenList:
         if type(copied) is not list or len(copied) != frozen.size:
             return False
-        return all(map(is_ if frozen.flat else is_unchanged, copied, frozen.items))
+        return all(map(is_unchanged, copied, frozen.items))
     return _is_other_unchanged(copied, frozen, cls)
 
 
@@ -749,5 +701,4 @@ def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
         if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
             return False
         return all(map(is_unchanged, tuple.__iter__(copied), tuple.__iter__(frozen)))
-    # Numbers and times may be equal and still differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00").
-    return type(copied) is cls and _are_equal(copied, frozen) and (cls not in ATOMS or repr(copied) == repr(frozen))
+    return type(copied) is cls and _are_equal(copied, frozen) and call(repr, copied) == call(repr, frozen)

@@ -18,10 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentnb import bounds
 from agentnb.board import copies
 from agentnb.board.copies import make_reader_copy
-from agentnb.board.values import freeze, is_unchanged, thaw
+from agentnb.board.values import ABSENT, freeze, is_unchanged, thaw
 from agentnb.errors import BoardError
+from tests.board.naive_values import SHAPES, check_frozen_after, fresh, measure
 
 MESSAGES = [{"role": "user", "n": n, "calls": [{"name": "f", "args": {"n": n}}]} for n in range(5)]
 VALUES: list[Any] = [
@@ -224,6 +226,102 @@ def test_each_change_in_place_is_detected(before, small, monkeypatch):
         assert repr(thaw(freeze(reader_copy, frozen))) == repr(expected)
         assert thaw(frozen) == MESSAGES
         assert repr([*make_reader_copy(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
+
+
+def replace_all(container: Any, value: Any) -> None:
+    """Make a list or dict equal to another one in one go."""
+    container.clear()
+    container.extend(value) if isinstance(container, list) else container.update(value)
+
+
+def replace_each(container: Any, value: Any) -> None:
+    """Make a list or dict equal to another one, one part after the other."""
+    if isinstance(container, dict):
+        for key in [*container]:
+            if key not in value:
+                del container[key]
+        for key in value:
+            container[key] = value[key]
+        return
+    for index, part in enumerate(value[: len(container)]):
+        container[index] = part
+    del container[len(value) :]
+    for part in value[len(container) :]:
+        container.append(part)
+
+
+LOOKS: list[Callable[[Any], Any]] = [
+    lambda value: None,
+    lambda value: [*(value.values() if isinstance(value, dict) else value)],
+    lambda value: [repr(part) for part in containers(value)],
+]
+INSIDE: list[tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = [
+    (lambda value: {"k": value, "n": [[0], 1]}, lambda copied, value: copied.__setitem__("k", value)),
+    (lambda value: [{"n": [1]}, value, {}], lambda copied, value: copied.__setitem__(1, value)),
+    (lambda value: [{"n": [1]}, value], lambda copied, value: copied.__setitem__(-1, value)),
+    (lambda value: [{"n": {"k": value}}, {"n": 2}], lambda copied, value: copied[0]["n"].update(k=value)),
+    (lambda value: [{"n": 1}, {"n": value}], lambda copied, value: [*copied][1].update(n=value)),
+    (lambda value: [[[value, 0]], 0], lambda copied, value: copied[0][0].__setitem__(0, value)),
+]
+
+
+@pytest.mark.parametrize("first", SHAPES)
+def test_a_part_set_in_a_copy_shares_what_is_equal_and_nothing_else(first):
+    for (around, change), look in product(INSIDE, LOOKS):
+        before = around(fresh(first))
+        old = freeze(before)
+        for second in SHAPES[::4] if look is LOOKS[1] else SHAPES[1::4]:
+            copied, value = make_reader_copy(old), around(fresh(second))
+            look(copied)
+            change(copied, fresh(second))
+            assert is_unchanged(copied, old) == (first == second)
+            check_frozen_after(freeze(copied, old), value, old, before)
+
+
+@pytest.mark.parametrize("replace", [replace_all, replace_each])
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_copy_changed_to_any_other_value_shares_what_is_equal_and_nothing_else(kind, replace):
+    shapes = [shape for shape in SHAPES if isinstance(fresh(shape), kind)]
+    for first, second, look in product(shapes, shapes, LOOKS):
+        before, value = fresh(first), fresh(first)
+        replace(value, fresh(second))
+        old = freeze(before)
+        copied = make_reader_copy(old)
+        look(copied)
+        replace(copied, fresh(second))
+        assert is_unchanged(copied, old) == (repr(value) == repr(before))
+        check_frozen_after(freeze(copied, old), value, old, before)
+
+
+WRITES: list[Callable[[Any, Any], Any]] = [
+    lambda value, frozen: value,
+    lambda value, frozen: frozen,
+    lambda value, frozen: make_reader_copy(frozen),
+    lambda value, frozen: [*make_reader_copy(frozen)] if isinstance(value, list) else {**make_reader_copy(frozen)},
+    *(lambda value, frozen, look=look: [copied := make_reader_copy(frozen), look(copied)][0] for look in LOOKS),
+]
+BOUNDED = [shape for shape in SHAPES if isinstance(fresh(shape), list | dict)]
+MORE = ["[{'a': [1]}, {'a': [2]}, {'a': [3]}]", "{'a': {'b': [1]}, 'c': [[2]]}"]
+
+
+@pytest.mark.parametrize("shape", BOUNDED + MORE)
+def test_a_copy_counts_as_the_value_it_is_a_copy_of(shape, monkeypatch):
+    frozen = freeze(fresh(shape))
+    for write, like, added in product(WRITES, (ABSENT, freeze({"inside": fresh(shape)})), (None, [], {"a": [{}]})):
+        value, written = fresh(shape), write(fresh(shape), frozen)
+        if added is not None and written is not frozen:
+            for container in (value, written):
+                container.append(added) if isinstance(container, list) else container.update(new=added)
+        levels, total, _ = measure({"inside": value, "n": []})
+        for deepest, largest in ((levels, total), (levels - 1, total), (levels, total - 1)):
+            with monkeypatch.context() as patch:
+                patch.setattr(bounds, "DEPTH_LIMIT", deepest)
+                patch.setattr(bounds, "SIZE_LIMIT", largest)
+                if (deepest, largest) == (levels, total):
+                    freeze({"inside": written, "n": []}, like)
+                else:
+                    with pytest.raises(BoardError, match="B102"):
+                        freeze({"inside": written, "n": []}, like)
 
 
 SURROUNDINGS: list[Any] = [

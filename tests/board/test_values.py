@@ -4,9 +4,12 @@ import copy
 import pickle
 import warnings
 from collections import UserDict, namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from itertools import product
+from operator import is_
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +33,7 @@ from agentnb.board.values import (
 )
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.errors import BoardError
+from tests.board.naive_values import SHAPES, check_frozen_after, check_measured, fresh
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
 
@@ -78,12 +82,39 @@ def test_freezing_with_the_previous_value_gives_an_equal_value(before, value):
     assert thaw(freeze(value, freeze(before))) == value
 
 
-def test_parts_that_did_not_change_are_shared():
-    before = freeze({"a": {"x": [1]}, "b": {"y": [2]}})
-    after = freeze({"a": {"x": [1]}, "b": {"y": [3]}}, before)
-    assert after["a"] is before["a"]
-    assert after["b"] is not before["b"]
-    assert freeze({"a": {"x": [1]}, "b": {"y": [2]}}, before) is before
+AROUND: list[Callable[[Any], Any]] = [
+    lambda value: value,
+    lambda value: {"k": value, "n": [[0], value]},
+    lambda value: [{"n": [1]}, value, (value, [2])],
+]
+
+
+@pytest.mark.parametrize("first", SHAPES)
+def test_a_value_written_over_any_other_shares_what_is_equal_and_nothing_else(first):
+    for around in AROUND:
+        before = around(fresh(first))
+        old = freeze(before)
+        check_measured(old, before)
+        for second in SHAPES:
+            value = around(fresh(second))
+            assert is_unchanged(value, old) == (first == second)
+            check_frozen_after(freeze(value, old), value, old, before)
+
+
+LISTS: list[list[Any]] = [
+    [], [1000, 2000, 3000], [[1000], [2000, 3000], [4000]], [{"a": 1000}, {"a": [2000]}, {"a": {"b": 3000}}],
+    [{"a": "x"}, {"b": "y"}, {"c": "z"}], [1000, [[[2000]]], {"a": "x"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("begun", LISTS)
+def test_a_list_keeps_its_first_items_when_its_end_changes(begun):
+    for kept, added in product(range(len(begun) + 1), LISTS):
+        old = freeze(begun)
+        new = freeze([*old.items[:kept], *copy.deepcopy(added)], old)
+        check_frozen_after(new, [*begun[:kept], *added], old, begun)
+        assert all(map(is_, new.items[:kept], old.items[:kept]))
+        assert (new.items is old.items) == (kept == len(begun) or [*begun[:kept], *added][: len(begun)] == begun)
 
 
 def test_a_growing_list_shares_its_items_and_the_past_keeps_its_length():
