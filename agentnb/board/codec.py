@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -249,12 +249,9 @@ def _encode_mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
 
 def is_stored_unchanged(value: Any) -> bool:
     """Return True if a value is a string, an int, a bool or None that is stored as it is: not masked, not tagged."""
-    cls = type(value)
-    if cls is str:
-        return (value.isascii() or is_json(value)) and not needs_masking(value)
-    if cls is int:
-        return -WIDE < value < WIDE and not (SECRETS.numbers and value in SECRETS.numbers)
-    return value is None or cls is bool
+    if type(value) is str:
+        return is_json(value) and not needs_masking(value)
+    return is_json(value) and (type(value) is not int or value not in SECRETS.numbers)
 
 
 def _mask_text(text: str) -> Json:
@@ -279,8 +276,6 @@ def _make_set_encoder(tag: str) -> Callable[[Any, object, bool], Json]:
 
 
 def _encode_time(value: datetime | time, _: object = None, __: bool = False) -> Json:
-    if type(value) is datetime and value.tzinfo is UTC and not value.fold:  # the usual case: each event has one
-        return {TAG: "datetime", "v": value.isoformat()}
     if external_types.is_scalar_of_pandas(value):
         return {TAG: "pandas", **external_types.dump_scalar(value)}
     document: dict[str, Any] = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}

@@ -426,12 +426,20 @@ class ItemCopies:
         """Return how many of the first `size` items of a list are copies of this loan; 0 if one was changed."""
         if self.mark is not self.changes.mark:
             return 0
-        copies, items, old_comparison = self.copies[:size], value[:size], CopiedDict.comparison
-        # `==` of lists compares only items that are not identical: if it has compared none, all are. This is much
-        # faster than a search for the first difference.
-        if are_equal(list.__eq__, copies, items) and CopiedDict.comparison is old_comparison:
-            return len(copies)
-        return find_first_difference(items, copies, size)
+        copies = self.copies
+        if len(copies) == size <= len(value):
+            with _lock:
+                # `==` of lists compares only items that are not identical: if it has compared none, all are. The lists
+                # must have the same length; this is faster than copying two, or than a search for a difference.
+                old_comparison = CopiedDict.comparison
+                copies.extend(value[size:])
+                try:
+                    same = are_equal(list.__eq__, copies, value) and CopiedDict.comparison is old_comparison
+                finally:
+                    del copies[size:]
+            if same:
+                return size
+        return find_first_difference(value, copies, size)
 
 
 _loans: Final[deque[ref[ItemCopies]]] = deque()
@@ -468,19 +476,16 @@ def _take_cached_copies(reader: LazyList, source: FrozenList) -> bool:
         copies.clear()
         return False
     mark = loan.changes.mark
-    own = {index: copied for index, (copied, _) in (reader.opened or {}).items()}
     list.__setitem__(reader, slice(size), copies if len(copies) == size else copies[:size])
     if loan.mark is not mark or sum(map(sys.getrefcount, _iter_items(reader, size))) != _HELD_ONCE * size:
         counts = [*map(sys.getrefcount, _iter_items(reader, size))]
-        stale = {index for index, count in enumerate(counts) if count > _HELD_ONCE}
-        stale |= {index for index, (copied, item) in enumerate(zip(copies, items, strict=False))
-                  if copied.pristine is not item and index < size}  # fmt: skip
-        for index in stale:
-            copies[index] = copied = _make_dict(items[index], loan.changes)
-            list.__setitem__(reader, index, copied)
+        for index, (count, item) in enumerate(zip(counts, items, strict=False)):
+            if count > _HELD_ONCE or copies[index].pristine is not item:
+                copies[index] = copied = _make_dict(item, loan.changes)
+                list.__setitem__(reader, index, copied)
         if size == len(copies):
             loan.mark = mark
-    for index, copied in own.items():
+    for index, (copied, _) in (reader.opened or {}).items():
         list.__setitem__(reader, index, copied)
     reader.changes, reader.mark = loan.changes, mark
     return True

@@ -346,6 +346,32 @@ def test_a_codec_that_fails_or_gives_deep_values_is_a_store_error(monkeypatch, t
     assert isinstance(decode({"$": "registered", "type": "codecless", "v": 1}), Record)
 
 
+class Wrapped:
+    """An object whose codec, registered by a test, returns what it holds."""
+
+    def __init__(self, held):
+        self.held = held
+
+
+@pytest.mark.parametrize("levels", range(1, codec.MOST_CODECS + 3))
+def test_codecs_may_return_objects_with_codecs_to_some_depth(levels, monkeypatch):
+    monkeypatch.setattr(codec, "_BY_TYPE", {})
+    monkeypatch.setattr(codec, "_BY_NAME", {})
+    codec.register(Wrapped, lambda wrapped: {"held": wrapped.held}, lambda data: Wrapped(data["held"]))
+    value = "x"
+    for _ in range(levels):
+        value = Wrapped(value)
+    for _ in range(2):  # one beside the other is no deeper
+        if levels > codec.MOST_CODECS:
+            with pytest.raises(StoreError, match="L437"):
+                encode([value, value])
+        else:
+            first, second = there_and_back([value, value])
+            for _ in range(levels):
+                first, second = first.held, second.held
+            assert (first, second) == ("x", "x")
+
+
 @pytest.mark.parametrize(
     "zoned",
     [

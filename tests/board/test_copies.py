@@ -8,6 +8,7 @@ import inspect
 import json
 import operator
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -394,6 +395,54 @@ def test_copies_without_references_are_reused():
     frozen = freeze(MESSAGES)
     first = {id(item) for item in make_reader_copy(frozen)}
     assert {id(item) for item in make_reader_copy(frozen)} == first
+
+
+@pytest.mark.parametrize("array_at", range(5))
+def test_an_array_in_place_of_a_copied_item_is_a_change(array_at):
+    numpy = pytest.importorskip("numpy")
+    frozen = freeze(MESSAGES)
+    items = [*make_reader_copy(frozen)]
+    items[array_at] = numpy.arange(3)
+    new = freeze(items, frozen)
+    assert thaw(new)[array_at].tolist() == [0, 1, 2]
+    assert all(new[index] is frozen[index] for index in range(5) if index != array_at)
+
+
+@pytest.mark.skipif(copies._HELD_ONCE == 0, reason="copies are reused only where references are counted exactly")
+def test_copies_of_lists_read_long_ago_are_not_kept():
+    text = "-".join(["held by the board"] * 3)
+    frozen = freeze([{"text": text}])
+    before = sys.getrefcount(text)
+    assert [*make_reader_copy(frozen)] == [{"text": text}]
+    assert sys.getrefcount(text) == before + 1
+    for number in range(40):
+        assert [*make_reader_copy(freeze([{"n": number}]))] == [{"n": number}]
+    assert sys.getrefcount(text) == before
+    assert [*make_reader_copy(frozen)] == [{"text": text}]
+
+
+@pytest.mark.parametrize("weight", [1, 2, copies.SMALL - 1, copies.SMALL, copies.SMALL + 1, 300])
+@pytest.mark.parametrize("make", [list, dict.fromkeys])
+def test_a_small_value_is_copied_to_plain_lists_and_dicts(weight, make, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(copies, "SMALL", 64)
+    value = make(range(weight - 1))
+    copied = make_reader_copy(freeze(value))
+    assert copied == value
+    assert (type(copied) is type(value)) == (weight <= copies.SMALL)
+
+
+@pytest.mark.parametrize("name", ["popitem", "pop", "__delitem__", "__getitem__"])
+@pytest.mark.parametrize("value", [{}, {"a": [1]}, [], [[1]]])
+def test_what_is_missing_in_a_copy_raises_as_it_does_in_the_value(value, name):
+    arguments = () if name == "popitem" else ("b",) if isinstance(value, dict) else (1,)
+    if hasattr(value, name) and not (value and name == "popitem"):
+        errors = []
+        for target in (value, make_reader_copy(freeze(value))):
+            with pytest.raises((LookupError, TypeError)) as caught:
+                getattr(target, name)(*arguments)
+            errors.append((caught.type, str(caught.value)))
+        assert errors[0] == errors[1]
 
 
 def test_a_referenced_copy_is_not_reused():

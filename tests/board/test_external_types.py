@@ -40,6 +40,13 @@ def test_kinds_of_values_are_distinguished():
         (np.array([1.0, np.nan]), np.array([1.0, np.nan]), True),
         (np.array([1]), np.array([1.0]), False),
         (np.array([1, 2]), np.array([[1, 2]]), False),
+        (np.zeros((2, 3)), np.zeros((3, 2)), False),
+        (np.zeros((3, 2)), np.zeros((2, 3)), False),
+        (np.array([None, "a"]), np.array([None]), False),
+        (np.array([None]), np.array([None, "a"]), False),
+        (pd.Series([1]), pd.Series([1, 2]), False),
+        (pd.Series([1, 2]), pd.Series([1]), False),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), False),
         (np.array(["a", None], dtype=object), np.array(["a", None], dtype=object), True),
         (np.array(["a", 10**30], dtype=object), np.array(["a", 10**30 + 1], dtype=object), False),
         (np.array(["a", 1], dtype=object), np.array(["a", True], dtype=object), False),
@@ -222,3 +229,71 @@ def test_only_the_cells_of_a_secret_column_are_masked():
     assert masked["n"].tolist() == [1, 2]
     assert masked["text"].tolist() == ["x", "y"]
     assert frame["token"].tolist()[0] == "a"
+
+
+def load(document):
+    return decode({"$": "array", **document})
+
+
+def masked_frame(rows, columns):
+    labels = [f"password{number}" for number in range(columns)]
+    return encode(pd.DataFrame({label: ["pw"] * rows for label in labels} | {"n": range(rows)}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_loaded"),
+    [(6, 2, True), (12, 1, True), (1, 12, True), (13, 1, False), (1, 13, False), (5, 3, False), (0, 20, True)],
+)
+def test_a_file_may_ask_for_so_many_masked_cells(rows, columns, is_loaded, monkeypatch):
+    monkeypatch.setattr(external_types, "LARGEST_SECRET", 12)
+    loaded = decode(masked_frame(rows, columns))
+    assert isinstance(loaded, pd.DataFrame if is_loaded else Record)
+    if is_loaded:
+        assert loaded.shape == (rows, columns + 1)
+        assert loaded.iloc[:, :-1].isin(["********"]).all().all()
+    series = {"type": "series", "index": {"range": [0, rows, 1], "name": None}, "name": None, "v": {"secret": rows}}
+    assert isinstance(load(series), pd.Series if rows <= 12 else Record)
+
+
+@pytest.mark.parametrize(("width", "is_loaded"), [(25, True), (26, False), (1, True)])
+def test_the_strings_in_a_file_may_be_so_much_shorter_than_their_type(width, is_loaded, monkeypatch):
+    monkeypatch.setattr(external_types, "LARGEST_TEXTS", 300)
+    document = {"type": "array", "v": {"shape": [3], "dtype": f"<U{width}", "items": ["", "", ""]}}
+    assert isinstance(load(document), np.ndarray if is_loaded else Record)
+    monkeypatch.setattr(external_types, "LARGEST_TEXTS", 0)
+    document["v"]["items"] = ["a"] * 3  # 4 bytes a character; up to 100 times the characters are accepted
+    assert isinstance(load(document), np.ndarray if is_loaded else Record)
+
+
+@pytest.mark.parametrize("rows", [0, 2, 3, 4])
+def test_secret_rows_are_found_in_frames_that_are_small_enough_to_be_settings(rows, monkeypatch):
+    monkeypatch.setattr(external_types, "MOST_LABELS", 3)
+    index = ["password", "host", "token", "port"][:rows]
+    frame = pd.DataFrame({"value": [f"v{number}" for number in range(rows)], "api_key": ["k"] * rows}, index=index)
+    expected = [("api_key", ["k"] * rows)]
+    if rows <= 3:
+        expected += [(label, [f"v{at}", "k"]) for at, label in enumerate(index) if label in ("password", "token")]
+    assert list(external_types.iter_secret_columns(frame)) == expected
+    series = pd.Series([f"v{number}" for number in range(rows)], index=index, name="secret", dtype=object)
+    expected = [("secret", series.tolist())]
+    if rows <= 3:
+        expected += [(label, [f"v{at}"]) for at, label in enumerate(index) if label in ("password", "token")]
+    assert list(external_types.iter_secret_columns(series)) == expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda cell: np.array([[1, cell], [None, "a"]], dtype=object),
+        lambda cell: np.array([[1, cell], [None, "a"]], dtype=object).T,
+        lambda cell: pd.Series([1, cell, None], index=["x", "y", "z"]),
+        lambda cell: pd.DataFrame({"n": [1, 2], "o": [None, cell], "p": [cell, 1]}, index=["x", "y"]),
+        lambda cell: pd.DataFrame([[cell, cell]], columns=["same", "same"]),
+    ],
+)
+def test_a_copy_of_an_array_shares_no_object_in_its_cells(make):
+    cell = {"a": [1]}
+    copied = external_types.copy_array(make(cell), lambda item: {"a": [*item["a"]]} if item is cell else item)
+    assert repr(copied) == repr(make(cell))
+    cell["a"].append(2)
+    assert repr(copied) == repr(make({"a": [1]}))

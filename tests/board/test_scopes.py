@@ -96,3 +96,24 @@ def test_a_write_that_is_not_possible_now_says_why():
     scope.open = 2
     (problem,) = make_closed_scope_error(scope, ("a", "b", 0)).problems
     assert (problem.code, "'a.b.0'" in problem.what, "2 child" in problem.why) == ("B106", True, True)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_scopes_that_share_data_change_their_own(first):
+    origin = Scope(0, "root")
+    put(origin, "a", 1)
+    data = origin.data
+    put(origin, "b", 2)
+    assert origin.data is data, "data that no other scope shares is changed in place"
+    scopes = [origin, Scope(1, "fork"), Scope(2, "fork")]
+    for scope in scopes[1:]:
+        scope.share_data(origin)
+        assert scope.data is data
+    for scope in scopes[first:] + scopes[:first]:
+        put(scope, "a", scope.name + str(scope.id))
+        put(scope, "b", ABSENT)
+    assert [scope.data for scope in scopes] == [{"a": "root0"}, {"a": "fork1"}, {"a": "fork2"}]
+    owned = [scope.data for scope in scopes]
+    for scope in scopes:
+        put(scope, "c", 3)
+    assert all(scope.data is data for scope, data in zip(scopes, owned, strict=True))
