@@ -53,21 +53,29 @@ def test_events_in_the_queue_do_not_exceed_it():
     assert went(team) == ["hop", "hop"]
 
 
-def test_relations_of_one_event_do_not_exceed_it():
-    @on_relation("near", "go", budget={"max_behavior_calls": 2})
+@pytest.mark.parametrize("delay", [None, 1])
+@pytest.mark.parametrize(("limits", "expected"), [({}, 3), ({"max_patches": 1}, 3), ({"max_behavior_calls": 2}, 2),
+                                                  ({"max_behavior_calls": 2, "max_patches": 0}, 0)])  # fmt: skip
+def test_relations_of_one_event_do_not_exceed_it(limits, expected, delay):
+    @on_relation("near", "go", budget=limits, activate_after=delay)
     def follow(relation, event, graph, ctx):
         graph.emit("followed", {"target": relation.target})
 
-    team = runtime(follow)
+    @on_relation("near", "go", activate_after=delay)
+    def note(relation, event, graph, ctx):
+        graph.emit("noted", {"target": relation.target})
+
+    team = runtime(follow, note)
     middle, *others = [team.graph.add_object("place", {}) for _ in range(4)]
     for other in others:
         team.graph.add_relation(middle.id, other.id, "near")
     team.session.emit("go", {"place": middle.id})
+    team.session.emit("tick", {})
     team.run_until_idle()
-    assert [event.payload["target"] for event in team.graph.events if event.type == "followed"] == [
-        "place#2",
-        "place#3",
-    ]
+    targets = {type_: [event.payload["target"] for event in team.graph.events if event.type == type_]
+               for type_ in ("followed", "noted")}  # fmt: skip
+    places = ["place#2", "place#3", "place#4"]
+    assert targets == {"followed": places[:expected], "noted": places}
 
 
 def test_deferred_deliveries_do_not_exceed_it():

@@ -12,6 +12,7 @@ from agentnb.dialects.activegraph import (
     DirectToolInvoker,
     LLMBehaviorError,
     LLMMessage,
+    LLMResponse,
     RecordedLLMProvider,
     RecordedToolProvider,
     RecordingLLMProvider,
@@ -126,3 +127,15 @@ def test_each_call_has_a_file(tmp_path):
         recording.invoke(ADD, Add(a=number), CONTEXT)
     recorded = RecordedToolProvider(tmp_path)
     assert [recorded.invoke(ADD, Add(a=number), CONTEXT).output for number in (1, 2)] == [{"sum": 2}, {"sum": 3}]
+
+
+@pytest.mark.parametrize(("parsed", "schema"), [({"text": "x"}, Note), ({"text": "x"}, None), (None, Note)])
+def test_a_recorded_answer_is_parsed_if_it_was_and_its_schema_is_known(parsed, schema, tmp_path):
+    class Provider:
+        def complete(self, **request):
+            return LLMResponse("text", parsed, 3, 2, model="m")
+
+    request = {"system": "", "messages": [], "model": "m", "output_schema": schema}
+    RecordingLLMProvider(Provider(), tmp_path).complete(**request)
+    expected = Note(**parsed) if parsed and schema else parsed
+    assert RecordedLLMProvider(tmp_path).complete(**request) == LLMResponse("text", expected, 3, 2, model="m")

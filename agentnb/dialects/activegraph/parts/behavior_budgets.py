@@ -6,8 +6,9 @@ Amounts are only counted if a behavior has a budget; other runs have no overhead
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -114,36 +115,33 @@ class BudgetedMatcher(Matcher):
 
     def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, as far as the budgets allow."""
-        deliveries, open_deliveries = list[tuple[str, int]](), dict[str, Any]()
-        for name, about in super().list_deliveries(run, event):
-            each = self.behaviors[name]
-            if each.budget and name not in open_deliveries:
-                open_deliveries[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
-            if open_deliveries.get(name, 1) > 0:
-                deliveries.append((name, about))
-                open_deliveries[name] = open_deliveries.get(name, 2) - 1 if each.budget else 1
-        return deliveries
-
-    def _count_calls_left(self, run: Run, behavior: Any) -> float:
-        limit = behavior.budget.get(CALLS)
-        return (
-            float("inf")
-            if limit is None
-            else limit - int(measure_behavior_usage(run, behavior.name, {CALLS: limit})[CALLS])
-        )
+        deliveries, allows = super().list_deliveries(run, event), self._make_check(run)
+        return [delivery for delivery in deliveries if allows(delivery[0])]
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due, as far as the budgets allow."""
-        delayed, started = list[tuple[str, int, int]](), dict[str, int]()
-        for name, about, seq in super().list_delayed(run, event):
-            each = self.behaviors[name]
-            if each.budget and (
-                find_used_limit(run, each) or self._count_calls_left(run, each) <= started.get(name, 0)
-            ):
-                continue
-            started[name] = started.get(name, 0) + 1
-            delayed.append((name, about, seq))
-        return delayed
+        delayed, allows = super().list_delayed(run, event), self._make_check(run)
+        return [delivery for delivery in delayed if allows(delivery[0])]
+
+    def _make_check(self, run: Run) -> Callable[[str], bool]:
+        """Return a function that tells, for one delivery of an event after another, if the behavior's budget allows it.
+
+        Its argument is the behavior's name.
+        """
+        left: dict[str, float] = {}  # how often each behavior may still be called
+
+        def allows(name: str) -> bool:
+            behavior = self.behaviors[name]
+            if not behavior.budget:
+                return True
+            if name not in left:
+                limit = behavior.budget.get(CALLS, inf)
+                used = measure_behavior_usage(run, name, {CALLS: limit})[CALLS]
+                left[name] = 0 if find_used_limit(run, behavior) else limit - used
+            left[name] -= 1
+            return left[name] >= 0
+
+        return allows
 
     def explain_refusal(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause that does not match, including the budget."""
