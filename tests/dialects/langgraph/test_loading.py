@@ -68,6 +68,22 @@ def test_a_command_may_lead_to_the_declared_targets_of_its_node(words):
     assert edges == [("a", "b", "route"), ("a", "c", "route")]
 
 
+@pytest.mark.parametrize("handler", ["own", "default"])
+def test_a_condition_without_declared_targets_may_lead_to_all_other_nodes_but_error_handlers(handler):
+    words = {"error_handler": lambda state: {"n": 0}}
+    built_graph = StateGraph(State)
+    if handler == "default":
+        built_graph.set_node_defaults(**words)
+    for name in ("a", "b", "c"):
+        built_graph.add_node(name, lambda state: {"n": 1}, **(words if handler == "own" else {}))
+    for source in (START, "b"):
+        built_graph.add_conditional_edges(source, lambda state: "a")
+    routes = [(edge.source, edge.target, edge.condition) for edge in load(built_graph).edges if edge.kind == "route"]
+    assert sorted(routes) == [
+        *((START, target, target) for target in ("a", "b", "c")), *(("b", target, target) for target in ("a", "c")),
+    ]  # fmt: skip
+
+
 def test_nothing_of_langgraph_is_imported_without_it():
     code = """if True:
         import sys

@@ -112,6 +112,13 @@ def after_a_condition_that_asks():
     return graph
 
 
+def of_all_nodes_beside_conditions_without_declared_targets():
+    graph = graph_of(("_a", says("a"), {}), ("_b", fails, {}), defaults=HANDLED)
+    graph.add_conditional_edges(START, lambda state: "_a")
+    graph.add_conditional_edges("_a", lambda state: "_b")
+    return graph
+
+
 def that_fails():
     return graph_of(("a", fails, {"error_handler": fails}), ("b", says("b"), {}))
 
@@ -167,7 +174,7 @@ def of_two_overwrites():
 HANDLERS = [beside_siblings, in_a_join, with_a_command, of_all_nodes_and_sends, after_a_condition_that_fails,
             after_a_condition_that_fails_again_and_again, after_a_condition_that_asks, that_fails, of_a_wrong_result,
             of_a_subgraph, of_sends_to_a_subgraph, inside_a_subgraph, that_asks, of_a_second_value,
-            of_two_overwrites]  # fmt: skip
+            of_two_overwrites, of_all_nodes_beside_conditions_without_declared_targets]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", HANDLERS)

@@ -354,8 +354,9 @@ class _Translation:
     def _draw_choices(self, builder: Any, name: str, spec: Any, prefix: str, place: Place) -> list[Edge]:
         """Return the edges that the node may choose, for the drawing."""
         edges = []
+        known = [target for target, each in builder.nodes.items() if target != name and not each.is_error_handler]
         for branch in builder.branches.get(name, {}).values():
-            ends = branch.ends or {target: target for target in builder.nodes if target != name}
+            ends = branch.ends or {target: target for target in known}
             edges += [Edge(prefix + name, prefix + end, "route", condition=str(value), place=place)
                       for value, end in ends.items() if end != END]  # fmt: skip
         ends = spec.ends or ()
