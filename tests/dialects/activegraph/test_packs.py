@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import asdict
 from datetime import date
 
 import pytest
@@ -299,7 +301,8 @@ def test_prompts_are_read_from_a_folder(tmp_path):
         ("b", "1.2", "Hello\n---\nthere"),
     ]
     assert prompts[0] == PackPrompt.from_body("first", "2", "Hi")
-    assert prompts[0].content_hash.startswith("sha256:")
+    theirs = importlib.import_module("activegraph.packs").load_prompts_from_dir(tmp_path)
+    assert [*map(asdict, prompts)] == [*map(asdict, theirs)]
 
 
 @pytest.mark.parametrize(
@@ -318,10 +321,10 @@ def test_a_prompt_that_cannot_be_read_names_its_file(tmp_path, text, why):
         packs.load_prompts_from_dir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["nothing", "a.md"])
-def test_prompts_are_in_a_folder(tmp_path, name):
+@pytest.mark.parametrize(("name", "why"), [("nothing", "does not exist"), ("a.md", "is not a directory")])
+def test_prompts_are_in_a_folder(tmp_path, name, why):
     (tmp_path / "a.md").write_text("x", encoding="utf-8")
-    with pytest.raises(PackPromptLoadError, match="R231"):
+    with pytest.raises(PackPromptLoadError, match=f"R231.*{name}' {why}"):
         packs.load_prompts_from_dir(tmp_path / name)
 
 
