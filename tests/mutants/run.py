@@ -238,7 +238,10 @@ def mutant_at(place: Place, chance: random.Random) -> Mutant | None:
 
     code = (ROOT / place.module).read_text(encoding="utf-8")
     for name, occurrence in chance.sample(place.changes, len(place.changes)):
-        mutated = mutate_code(code, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        try:
+            mutated = mutate_code(code, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        except AttributeError:  # Cosmic Ray cannot replace an exception that is named with its module
+            continue
         if mutated is not None and mutated != code and not is_alike(code, mutated) and is_python(mutated):
             return Mutant(place, mutated, difference(code, mutated))
     return None

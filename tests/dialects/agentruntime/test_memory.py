@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
 
@@ -424,3 +425,9 @@ def test_a_finished_run_adds_only_what_is_not_stored(stored, ours):
     assert kept == stored + [message for message in ours[common:] if message not in stored[common:]]
     if ours[: len(stored)] == stored:  # as usual: the run has continued the conversation
         assert kept == ours
+
+
+def test_a_memory_can_be_used_by_several_threads(agent):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(agent.run, {"said": "one"}).result()
+    assert get_contents(agent.run({"said": "two"})) == ["one", "one!", "two", "two!"]

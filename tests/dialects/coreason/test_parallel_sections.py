@@ -3,7 +3,10 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentnb.dialects.coreason.api import GraphExecutor
 from agentnb.dialects.coreason.parts.parallel_sections import make_sections
@@ -275,6 +278,65 @@ def test_an_edge_to_a_missing_node_is_reported_elsewhere():
     nodes = {name: Node(name, "noop") for name in "fab"}
     edges = (Edge("f", "a"), Edge("f", "b"), Edge("a", "gone"))
     assert make_sections(nodes, edges, "f") == (nodes, edges, {}, ())
+
+
+def test_a_branch_that_starts_where_another_may_lead_prevents_a_section():
+    why, place = unfit(["f", router("r", {"x": "b"}, ""), "b"], [("f", "r"), ("f", "b")])
+    assert why == (
+        "the branches of 'r' and 'b' both lead to 'b' (the edge 'f' -> 'b'), and the run may also end at 'r'"
+    )
+    assert place == "edges[1]"
+
+
+def test_only_targets_of_an_evaluator_are_rewritten():
+    judge = {**JUDGE, "evaluator_agent_ref": "j", "target_variable": "j", "feedback_variable": "j"}
+    recipe = parallel(["f", "a", judge, "b", "j"], [("f", "a"), ("f", "b"), ("a", "e"), ("b", "j")])
+    params = recipe.nodes["e"].params
+    assert (params["pass_route"], params["ref"], params["feedback"], params["target"]) == ("", "j", "j", ("j",))
+
+
+def test_a_loop_with_an_exit_is_no_end_beside_one_without():
+    inner = router("m", {"again": "a"}, "j")
+    nodes = [router("s", {"x": "f"}, "z"), "f", "a", inner, "b", "j", "z", "z2"]
+    edges = [("f", "a"), ("f", "b"), ("a", "m"), ("b", "j"), ("z", "z2"), ("z2", "z")]
+    recipe = parallel(nodes, edges)
+    assert inside(recipe) == {"f.parallel.a": ["a", "m"], "f.parallel.b": ["b"]}
+    assert ("f.parallel", "j") in ways(recipe)
+
+
+@st.composite
+def flows(draw):
+    """Draw nodes, all of which can be reached from the first, some of them routers; their edges; and another order."""
+    names, edges, routers = "abcdef", [], {}
+    for name in names:
+        targets = draw(st.lists(st.sampled_from(names), max_size=2))
+        if draw(st.integers(0, 3)) == 3:
+            routers[name] = router(
+                name, {str(n): to for n, to in enumerate(targets)}, draw(st.sampled_from(["", *names]))
+            )
+        else:
+            edges += [(name, to) for to in targets]
+    graph = nx.DiGraph(edges)
+    graph.add_nodes_from(names)
+    for name, node in routers.items():
+        graph.add_edges_from((name, to) for to in (*node["routes"].values(), node["default_route"]) if to)
+    reached = {"a", *nx.descendants(graph, "a")}
+    nodes = [routers.get(name, name) for name in names if name in reached]
+    return nodes, [edge for edge in edges if edge[0] in reached], draw(st.permutations(nodes))
+
+
+@given(flows())
+def test_sections_do_not_depend_on_the_order_of_the_nodes(drawn):
+    nodes, edges, other = drawn
+    found = []
+    for order in (nodes, other):
+        recipe = parallel(order, edges, entry="a")
+        regions = {region: frozenset(members) for region, members in inside(recipe).items()}
+        notes = {
+            problem.what for problem in recipe.notes if problem.code == "R137"
+        }  # the edge that is named may differ
+        found.append((regions, ways(recipe), notes, {id: node.scope for id, node in recipe.nodes.items()}))
+    assert found[0] == found[1]
 
 
 # ---------------------------------------------------------------------------------------------------------- as it runs

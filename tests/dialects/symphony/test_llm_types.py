@@ -159,6 +159,14 @@ def test_a_message_without_a_text_is_an_empty_one(role):
         assert LLMRequest([message]).messages == (LLMMessage(role, ""),)
 
 
+@pytest.mark.parametrize(
+    "message", [SimpleNamespace(role="user"), SimpleNamespace(content="Hi"), {"content": "Hi"}, []]
+)
+def test_a_message_has_a_role_and_a_content(message):
+    with pytest.raises(AgentRuntimeError, match=r"X462: .* is not a message"):
+        LLMRequest([message])
+
+
 CALLS = [{"id": "1", "name": "search", "arguments": {"q": "rain"}}]
 
 

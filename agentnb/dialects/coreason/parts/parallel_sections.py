@@ -43,13 +43,13 @@ def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str
     """
     successors = _Successors(nodes, edges, entry)
     forks = [name for name in successors.walk([entry, *nodes]) if len(successors.targets(name)) > 1]
-    if not forks or any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
+    if any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
         return Sections(nodes, edges)
     meeting = _find_meeting_points(successors)
     fits: list[_Fork] = []
     notes: list[Problem] = []
     for name in forks:
-        fork = _Fork(name, meeting.get(name, END), successors)
+        fork = _Fork(name, meeting[name], successors)
         fault = next(fork.faults(entry), None)
         if fault is None:
             fits.append(fork)
@@ -76,7 +76,7 @@ class _Successors:
     def targets(self, name: str) -> dict[str, Edge]:
         """Return the targets of a node's ordinary edges, each with its first edge."""
         targets: dict[str, Edge] = {}
-        for edge in self.list_ordinary_edges(name) if self.nodes[name].kind not in CHOOSERS else ():
+        for edge in self.list_ordinary_edges(name):
             targets.setdefault(edge.target, edge)
         return targets
 
@@ -88,7 +88,7 @@ class _Successors:
         """Return True if the run may end after a node that completed."""
         node = self.nodes[name]
         if node.kind in CHOOSERS:
-            return not list_choices(node) or any(target == END for _, target in list_choices(node))
+            return any(target == END for _, target in list_choices(node))
         return not self.list_ordinary_edges(name)
 
     def walk(self, starts: Iterable[str], until: str = END) -> list[str]:
@@ -284,7 +284,7 @@ class _SectionBuilder:
 
     def _is_leaving_branch(self, source: str, target: str) -> bool:
         """Return True if an edge leaves a branch for the meeting point, which ends the branch."""
-        return target in self.scopes and self.scopes[source] != self.scopes[target]
+        return self.scopes[source] != self.scopes[target]
 
     def _move(self, node: Node) -> Node:
         """Return a node moved to its current region; its edges out of the region now end the branch."""
