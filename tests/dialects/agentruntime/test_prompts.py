@@ -139,6 +139,33 @@ def test_a_partial_with_an_invalid_reference_is_reported(mark):
     assert codes(mark, p="x") == ["R172"]
 
 
+@pytest.mark.parametrize("length", [40, 41])
+def test_a_long_reference_is_shown_cut(length):
+    reference = f"{{{{> {'a' * length}"[: length - 4] + " b }"
+    (problem,) = compiled(f"{reference}\n{{{{> a b }}}}")[1]  # what follows may belong to it
+    assert len(reference) == length
+    text = reference if length == 40 else f"{reference[:39]}…"
+    assert problem.what == f"a reference to a partial cannot be parsed: {text!r}"
+    assert problem.where == "<dict>, prompts.templates.p.user, line 1 of the template"
+
+
+def test_mistakes_of_jinja_are_reported_before_those_of_arguments():
+    assert codes('{{ x | uper }}{{ partial("p", {1: 2}) }}', p="x") == ["R303"]
+    assert codes('{{ partial("p", {1: 2}) }}{{ partial("p", {3: 4}) }}', p="x") == ["R174", "R174"]
+    assert codes('{{> nope }}{{ partial("p", {1: 2}) }}{{ x | uper }}', p="x") == ["R171"]
+
+
+def test_a_name_may_be_bound_twice():
+    assert render_text('{{ partial("p", {"x": 1, "x": 2, "y": 3}) }}', p="{{ x }}{{ y }}") == "23"
+
+
+@pytest.mark.parametrize("reference", ["{{>\np }}", "{{ partial(\n'p'\n) }}", "{{ partial('p', {'n':\n1}\n) }}"])
+def test_a_problem_after_a_reference_of_several_lines_has_its_line(reference):
+    text = f"a\n{reference}\n{{{{ x | uper }}}}"
+    (problem,) = compiled(text, {"p": "x"})[1]
+    assert problem.where.endswith(f"line {text.count(chr(10)) + 1} of the template")
+
+
 @pytest.mark.parametrize("laid", ["{1: 2}", '{"a b": 1}', "{x: 1}", '{"loop": 1}'])
 def test_invalid_argument_names_are_reported(laid):
     assert codes(f'{{{{ partial("p", {laid}) }}}}', p="x") == ["R174"]
@@ -152,6 +179,12 @@ def test_a_cycle_of_partials_is_reported_once():
 def test_the_depth_of_partials_is_limited():
     chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" for n in range(40)}
     assert codes("{{> p0 }}", **chain, p40="x") == ["R175"]
+
+
+@pytest.mark.parametrize(("count", "reported"), [(32, []), (33, ["R175"])])
+def test_partials_may_be_nested_to_a_limit(count, reported):
+    chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" for n in range(count - 1)}
+    assert codes("x", **chain, **{f"p{count - 1}": "x"}) == reported
 
 
 def test_the_size_of_partials_is_limited():
@@ -236,6 +269,21 @@ def test_a_lone_undefined_expression_is_none_if_not_strict():
         prompt.with_strictness(strict=True).render({})
     with pytest.raises(ExecutionError):
         only("a {{ x }}").with_strictness(strict=False).render({})
+
+
+def test_a_warning_does_not_outlast_its_rendering():
+    prompt = only("{{ x }}").with_strictness(strict=False)
+    assert (prompt.render({}), prompt.warning != "") == ("", True)
+    again = prompt.with_strictness(strict=True)
+    assert (again.render({"x": 1}), again.warning) == ("1", "")
+    assert prompt.with_strictness(strict=False) is prompt
+
+
+def test_only_a_lone_expression_may_be_undefined():
+    for text in ("{{ x }}{{ y }}", " a{{ x }}", "{% if x %}{% endif %}{{ x }}"):
+        with pytest.raises(ExecutionError):
+            only(text).with_strictness(strict=False).render({"y": 1})
+    assert only(" \n{{ x }} ").with_strictness(strict=False).render({}) == ""
 
 
 def test_strictness_and_environment_can_be_combined():

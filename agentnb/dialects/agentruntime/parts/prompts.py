@@ -338,7 +338,7 @@ def _list_names(laid: str) -> list[str] | None:
     keys = [pair.key for pair in tree.items] if isinstance(tree, nodes.Dict) else []
     names = [key.value for key in keys if isinstance(key, nodes.Const)]
     plain = all(isinstance(name, str) and name.isidentifier() and name != "loop" for name in names)
-    return list(dict.fromkeys(names)) if plain and len(names) == len(keys) else None
+    return names if plain and len(names) == len(keys) else None
 
 
 def _measure_longest() -> int:
