@@ -126,7 +126,7 @@ class Evaluation:
             else:
                 values = self._evaluate_all(name, arguments, scopes, inner)
                 if name in _SPREAD and len(arguments) == 1 and isinstance(arguments[0], dict):
-                    values = values[0] if isinstance(values[0], list) else values
+                    values = _spread(name, values[0]) if isinstance(values[0], list) else values
                 value = _EAGER[name](*values) if name in _FIXED else _EAGER[name](values)
             self.pay(value)
         except RuleError as error:
@@ -203,10 +203,6 @@ def _check_literals(node: Any) -> None:
         node.encode()
     elif isinstance(node, int) and not -_WIDE <= node < 2 * _WIDE:
         raise ValueError("an integer has at most 64 bits")
-
-
-def _is_true(value: Any) -> bool:
-    return isinstance(value, dict) or bool(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -370,13 +366,13 @@ def _subtract(values: list[Any]) -> Any:
 def _divide(values: list[Any]) -> Any:
     if not values:
         raise _make_invalid_error()
-    numbers = [_number(value) for value in values]
-    if len(numbers) == 1:
-        numbers.insert(0, 1)
-    result, are_integers = numbers[0], all(isinstance(number, int) for number in numbers)
-    for at, divisor in enumerate(numbers[1:], 1):
+    result, divisors = (_number(values[0]), values[1:]) if len(values) > 1 else (1, values)
+    are_integers = isinstance(result, int)
+    for at, value in enumerate(divisors, 1):
+        divisor = _number(value)
         if not divisor:
             return _divide_by_zero(values, at, result)
+        are_integers = are_integers and isinstance(divisor, int)
         whole = isinstance(result, int) and isinstance(divisor, int) and result % divisor == 0
         result = result // divisor if whole else float(result) / float(divisor)
     return result if are_integers and isinstance(result, float) else _normalize(result)
@@ -385,22 +381,25 @@ def _divide(values: list[Any]) -> Any:
 def _compute_remainder(values: list[Any]) -> Any:
     if len(values) < 2:
         raise _make_invalid_error()
-    result, *divisors = map(_number, values)
-    for at, divisor in enumerate(divisors, 1):
+    result = _number(values[0])
+    for at, value in enumerate(values[1:], 1):
+        divisor = _number(value)
         if not divisor:
             return _divide_by_zero(values, at, result)
         whole = isinstance(result, int) and isinstance(divisor, int)
-        result = math.copysign(1, result) * (abs(result) % abs(divisor)) if whole else math.fmod(result, divisor)
+        sign = -1 if result < 0 else 1
+        result = sign * (abs(result) % abs(divisor)) if whole else math.fmod(result, divisor)
     return _normalize(result)
 
 
 def _divide_by_zero(values: list[Any], at: int, result: float) -> Any:
-    """Return the largest number if what was divided, or by what, is not a number itself; of zero, zero.
+    """Return the largest number, or zero of zero, as the division of floats does.
 
     Raises:
-        RuleError: both are numbers; of more than two values, only the last one counts.
+        RuleError: an integer is divided by a number; the value that is divided first is no string, boolean or null.
     """
-    if len(values) == 1 or (_is_number(values[at]) and (len(values) > 2 or _is_number(values[0]))):
+    is_number = len(values) == 1 or (_is_number(values[at]) and (at > 1 or _is_number(values[0])))
+    if is_number and isinstance(_number(result), int):
         raise _make_nan_error()
     return math.copysign(sys.float_info.max, result) if result else 0
 
@@ -409,9 +408,14 @@ def _check_number(values: list[Any]) -> None:
     _number(values[-1])
 
 
-def _check_divisor(values: list[Any]) -> None:
-    if not _number(values[-1]) and len(values) > 1 and _is_number(values[-1]):
-        raise _make_nan_error()
+def _make_division_check(divide: Callable[[list[Any]], Any]) -> Callable[[list[Any]], None]:
+    def check(values: list[Any]) -> None:
+        if len(values) == 1:
+            _number(values[0])
+        else:
+            divide(values)
+
+    return check
 
 
 def _check_extreme(values: list[Any]) -> None:
@@ -474,7 +478,7 @@ def _merge(values: list[Any]) -> list[Any]:
 
 def _split(text: Any, separator: Any) -> list[str]:
     text, separator = _format_text(text), _format_text(separator)
-    return text.split(separator) if separator else list(text)
+    return text.split(separator) if separator else list(text) or [""]
 
 
 def _measure_length(value: Any) -> int:
@@ -521,7 +525,7 @@ _EAGER: Final[dict[str, Callable[..., Any]]] = {
     "+": _sum, "-": _subtract, "*": _multiply, "/": _divide, "%": _compute_remainder,
     "max": _make_extreme(max), "min": _make_extreme(min), "abs": _make_rounding(abs), "ceil": _make_rounding(math.ceil),
     "floor": _make_rounding(math.floor),
-    "!": lambda values: not (values and _is_true(values[0])), "!!": lambda values: bool(values) and _is_true(values[0]),
+    "!": lambda values: not any(values[:1]), "!!": lambda values: any(values[:1]),
     "cat": _concatenate, "substr": _take_substring, "in": _contains, "merge": _merge, "length": _measure_length,
     "starts_with": lambda text, start: _format_text(text).startswith(_format_text(start)),
     "ends_with": lambda text, end: _format_text(text).endswith(_format_text(end)),
@@ -534,10 +538,19 @@ _EAGER: Final[dict[str, Callable[..., Any]]] = {
 # operators that check each value before the next is evaluated, with at least this many arguments
 _CHECKED: Final[dict[str, tuple[int, Callable[[list[Any]], None]]]] = {
     "+": (3, _check_number), "-": (3, _check_number), "*": (3, _check_number),
-    "/": (3, _check_divisor), "%": (3, _check_divisor), "max": (2, _check_extreme), "min": (2, _check_extreme),
+    "/": (3, _make_division_check(_divide)), "%": (3, _make_division_check(_compute_remainder)),
+    "max": (2, _check_extreme), "min": (2, _check_extreme),
 }  # fmt: skip
 # with a single computed list, these operate on its items
 _SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})
+_NEUTRAL: Final = {"-": 0, "/": 1}
+
+
+def _spread(name: str, items: list[Any]) -> list[Any]:
+    """Return the arguments of an operator that operates on a computed list; of one item, the result is its number."""
+    return [*items, _NEUTRAL[name]] if len(items) == 1 and name in _NEUTRAL else items
+
+
 # operators that take their arguments one by one
 _FIXED: Final = frozenset(
     {
@@ -583,7 +596,11 @@ def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
     level = _parse_level(values)
     if level is None:
         keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-        value = _evaluate_here(scopes, [] if keys in ([None], [""]) else keys)
+        if keys == [None]:
+            keys = []
+        elif len(arguments) == 1 or any(isinstance(item, dict | list) for item in arguments):
+            keys = [key for key in keys if key != ""]  # an empty key counts only in a path that is not computed
+        value = _evaluate_here(scopes, keys)
     else:
         keys, up = values[1:], (level + 1) // 2
         if _is_place(level, keys):
@@ -625,7 +642,7 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
     if not isinstance(names, list):
         return []
     missing = _find_missing(names, scopes)
-    return missing if missing and len(names) - len(missing) < (least if _is_int(least) else 1) else []
+    return missing if missing and len(names) - len(missing) < (least if _is_number(least) else 1) else []
 
 
 def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
@@ -656,7 +673,7 @@ def _make_first_where(stops: Callable[[Any], bool]) -> Lazy:
 
 def _evaluate_if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     for at in range(0, len(arguments) - 1, 2):
-        if _is_true(run.evaluate(arguments[at], scopes, f"{pointer}/{at}")):
+        if run.evaluate(arguments[at], scopes, f"{pointer}/{at}"):
             return run.evaluate(arguments[at + 1], scopes, f"{pointer}/{at + 1}")
     last = len(arguments) - 1
     return run.evaluate(arguments[last], scopes, f"{pointer}/{last}") if len(arguments) % 2 else None
@@ -718,9 +735,7 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     value = [] if value is None else value
     if not isinstance(value, list | dict):
         raise _make_invalid_error()
-    matching = [
-        item for item, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(result)
-    ]
+    matching = [item for item, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if result]
     return (
         {item.position["key"]: item.value for item in matching}
         if isinstance(value, dict)
@@ -743,14 +758,16 @@ def _make_quantifier(name: str) -> Lazy:
         value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
             return name == "none"
-        held = (_is_true(result) for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
+        held = (bool(result) for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
         return all(held) if name == "all" else any(held) is (name == "some")
 
     return evaluate
 
 
-def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any] | None:
     value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
+    if value is None and arguments[0] is not None:
+        return None
     if not isinstance(value, list):
         raise _make_invalid_error()
     upwards = run.evaluate(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
@@ -813,8 +830,8 @@ _LAZY: Final[dict[str, Lazy]] = {
     "<=": _make_chain(lambda left, right: _is_less(left, right, equal=True)),
     ">": _make_chain(lambda left, right: _is_less(right, left, equal=False)),
     ">=": _make_chain(lambda left, right: _is_less(right, left, equal=True)),
-    "and": _make_first_where(lambda value: not _is_true(value)),
-    "or": _make_first_where(_is_true),
+    "and": _make_first_where(lambda value: not value),
+    "or": _make_first_where(bool),
     "??": _make_first_where(lambda value: value is not None),
     "if": _evaluate_if,
     "?:": _evaluate_if,

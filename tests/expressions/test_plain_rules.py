@@ -203,6 +203,105 @@ def test_the_first_of_two_failures_is_the_same(name, more):
                 assert outcome(PLAIN, rule)[0] == outcome(LIBRARY, rule)[0], rule
 
 
+VALUES = [
+    *(None, True, False, 0, 3, -2, 2.5, 1e300, "", "0", "12", "héllo", "l", [], [3, 1, 2], ["héllo", ""], [{"k": 2}]),
+    *({}, {"y": 2, "a": {"b": 1}}),
+]
+OPERATORS = {
+    name: (row["min_args"] or 0, 99 if row["max_args"] is None else row["max_args"])
+    for row in PLAIN.operators() for name in (row["name"], *row["aliases"])
+}  # fmt: skip
+
+
+def compare(rule, contexts):
+    """Check that both engines give the same for a rule on each context."""
+    outcomes = []
+    for engine in (PLAIN, LIBRARY):
+        compiled, results = engine.compile(rule), []
+        for context in contexts:
+            try:
+                results.append(repr(compiled.evaluate(json.dumps(context))))
+            except (EvaluateError, RuleError) as error:
+                results.append((error.error_type, (error.path or [{}])[-1].get("json_pointer")))
+        outcomes.append(results)
+    for context, plain, library in zip(contexts, *outcomes, strict=True):
+        assert plain == library, (rule, context)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_values_of_all_types_give_the_same_with_each_operator(name):
+    least, most = OPERATORS[name]
+    for count in range(least, min(most, 2) + 1):
+        contexts = [dict(zip("ab", values, strict=False)) for values in product(VALUES, repeat=count)]
+        compare({name: [{"var": key} for key in "ab"[:count]]}, contexts)
+    if most > 2:
+        chosen = [None, True, 3, 0.5, "12", [3, 1, 2], {"y": 2}] if name not in ("/", "%") else [True, 3, 0.5, "12"]
+        contexts = [dict(zip("abc", values, strict=True)) for values in product(chosen, repeat=3)]
+        compare({name: [{"var": key} for key in "abc"]}, contexts)
+
+
+@pytest.mark.parametrize("name", ["/", "%"])
+def test_a_division_of_several_by_zero_gives_the_same(name):
+    numbers = [None, True, 3, 2.5, "3", 0, 0.0]
+    for zero in (None, 0, "0", False, 0.0, ""):
+        contexts = [
+            {"a": first, "b": second} for first, second in product(numbers, ["w", [1], {}, 2, "2", None, 0, 0.5])
+        ]
+        compare({name: [{"var": "a"}, zero, {"var": "b"}]}, contexts)
+        compare({name: [{"var": "a"}, {"var": "b"}, zero]}, contexts)
+        compare({name: [{"var": "a"}, zero]}, contexts)
+        compare({name: [{"var": "b"}, 0.5, zero]}, contexts)
+
+
+@pytest.mark.parametrize("name", ["+", "-", "*", "/", "%", "max", "min"])
+def test_arithmetic_with_a_computed_list_gives_the_same(name):
+    items = [None, True, 0, 2, 2.5, "3", "x", []]
+    lists = [[*items_] for count in (0, 1, 2) for items_ in product(items, repeat=count)]
+    lists += [[2, 0, "x"], ["2", 0, "x"], [2, None, 3], ["3", 2, 0], [3, 2, 0], [1, 2, 3, 4]]
+    compare({name: {"var": "a"}}, [{"a": value} for value in lists])
+    compare({name: [{"var": "a"}]}, [{"a": value} for value in lists])
+
+
+@pytest.mark.parametrize("least", [0.5, 1.0, 1.5, 2.5, "2", True, None, 3, -1, 1e300, "x", [1]])
+def test_so_many_of_some_keys_are_missing(least):
+    contexts = [{"least": least, "a": 1, "b": 2}, {"least": least, "a": None}, {"least": least}]
+    for names in (["a", "b"], ["a"], ["g", "h"], ["a", "g"], ["a", "g", "h"], []):
+        compare({"missing_some": [{"var": "least"}, names]}, contexts)
+
+
+@pytest.mark.parametrize("name", ["map", "filter", "all", "some", "none", "group_by"])
+@pytest.mark.parametrize("body", [{"var": ""}, {"val": [[0], "index"]}, {"val": [[1], "key"]}, {"var": "k"}, 1, None])
+def test_operators_of_items_give_the_same_for_values_of_all_types(name, body):
+    lists = [[value] for value in VALUES] + [VALUES, {"x": 1, "y": {}}, {"k": {"k": 0}}, {"a": None}]
+    compare({name: [{"var": "a"}, body]}, [{"a": value} for value in [*VALUES, *lists]])
+
+
+@pytest.mark.parametrize("body", [{"var": "current"}, {"+": [{"var": "current"}, {"var": "accumulator"}]}, {"var": ""}])
+@pytest.mark.parametrize("start", [[], [0], [{"var": "start"}]])
+def test_reducing_values_of_all_types_gives_the_same(body, start):
+    contexts = [{"a": value, "start": 5} for value in [*VALUES, [1, 2.5], {"x": 1, "y": 2}]]
+    compare({"reduce": [{"var": "a"}, body, *start]}, contexts)
+
+
+@pytest.mark.parametrize("keys", [*product(["", "a", None, 1], repeat=2), ("", "", ""), ("a", "b"), ("a", "", "b")])
+def test_keys_of_a_path_lead_to_the_same(keys):
+    context = {
+        "a": {"b": 1, "": 2},
+        "": {"": 5, "a": 6},
+        "l": ["x", "y"],
+        **{f"k{at}": key for at, key in enumerate(keys)},
+    }
+    computed = [{"var": f"k{at}"} for at in range(len(keys))]
+    for rule in (
+        {"val": [*keys]},
+        {"val": computed},
+        {"val": [keys[0], *computed[1:]]},
+        {"val": [[*keys]]},
+        {"val": ["l", *keys]},
+    ):
+        compare(rule, [context])
+
+
 @pytest.mark.parametrize("upwards", [True, False])
 def test_values_of_all_types_are_sorted_in_the_same_order(upwards):
     rule = {"sort": [{"var": "all"}, upwards]}
