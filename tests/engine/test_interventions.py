@@ -162,6 +162,25 @@ def test_a_rejected_skip_changes_nothing():
     assert run.trace.frames.interventions["action"].tolist() == []
 
 
+@pytest.mark.parametrize(
+    "act",
+    [lambda run: run.edit({"a": 5}), lambda run: run.set_next("a"), lambda run: run.skip({"b": 5})],
+    ids=["edit", "set_next", "skip"],
+)
+def test_an_intervention_after_a_fork_is_not_in_the_fork(act):
+    run = session(graph("a", "b", "c"))
+    run.step()
+    fork = run.fork()
+    act(run)
+    assert len(run.trace.frames.interventions) == 1
+    fork.run()
+    assert fork.trace.frames.interventions.empty
+    assert (path(fork._parts.run), dict(fork.board)) == (["a", "b", "c"], {"a": 1, "b": 1, "c": 1})
+    run.run()
+    assert fork.replay().ok
+    assert run.replay().ok
+
+
 def test_the_values_of_an_intervention_are_stored_unchanged():
     run = run_of(count)
     value = {"words": ["one"]}

@@ -49,7 +49,7 @@ ADD = "session.breakpoints.add()"
 MESSAGES = 200  # how many messages of logpoints are kept
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(slots=True)
 class Breakpoint:
     """A condition at which a run stops. All clauses that are not None must hold.
 
@@ -123,7 +123,7 @@ class Breakpoint:
         return ", ".join(parts + ([f"budget {self.budget:.0%}"] if self.budget else []))
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(slots=True)
 class Breakpoints:
     """The breakpoints of a session. `nodes` returns the existing nodes; `on_change` is called after each change.
 

@@ -240,7 +240,7 @@ def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> li
     """Return the frames to close when the run continues in `frame`: those of its current node, and all inside them."""
     if head is None:
         return []
-    owner = head.node.index if head.purpose else -1
+    owner = head.node.index if head.purpose else None
     step_in = head.frame
     while step_in is not frame and step_in.parent is not None:
         owner = step_in.row.owner if step_in.parent is frame else owner

@@ -178,8 +178,8 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
         if next_position == len(history.push_activations):
             _append(history, _plan_next_superstep(run, frame, activation, pushes))
             return next_position
-        row = activations[history.push_activations[next_position]]
-        if row.frame == frame.id and row.about == activation.row.about and row.purpose != PARKED:
+        row = activations[history.push_activations[next_position]]  # of the root frame, too: no other one is open
+        if row.about == activation.row.about and row.purpose != PARKED:
             _append(history, pushes)
             return next_position
     queue = history.push_activations[position:].tolist()
@@ -285,11 +285,12 @@ def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
     return [(resume(run, frame), CARRIED)]
 
 
-def resume(run: Run, frame: Frame, event: int = -1) -> int:
+def resume(run: Run, frame: Frame, event: int | None = None) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or in the way it started."""
     assert frame.parent is not None
     owner = run.get_opening_activation(frame)
-    return run.get_activation(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
+    event = owner.event if event is None else event
+    return run.get_activation(owner.node, frame.parent, RESUME, event, owner.about).id
 
 
 def find_failed_activation(run: Run, frame: Frame) -> int:
