@@ -36,7 +36,7 @@ def recognize(content: object) -> bool:
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     if not isinstance(source.content, Mapping):
-        return (source.content.recipe, []) if recognize(source.content) else (None, list(source.problems))
+        return source.content.recipe, []
     from agentnb.dialects.agentruntime.parts.levels import check_graphs, list_levels
     from agentnb.dialects.agentruntime.parts.nodes import Nodes
     from agentnb.dialects.agentruntime.parts.prompts import compile_prompts

@@ -47,8 +47,6 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     recipe = getattr(source.content, "recipe", None)
     if isinstance(recipe, Recipe):
         return recipe, []
-    if not isinstance(source.content, Mapping) and not recognize(source.content):
-        return None, list(source.problems)
     from agentnb.dialects.symphony.schema import read
 
     config, problems = read(source)

@@ -21,6 +21,9 @@ def of(fields, *required):
         ({"title": "string"}, of({"title": TEXT}, "title")),
         ({"answer": {}}, of({"answer": {}}, "answer")),
         ({"a": {**TEXT, "required": False}, "b": {**TEXT, "required": True}}, of({"a": TEXT, "b": TEXT}, "b")),
+        ({"a": TEXT, "required": TEXT}, of({"a": TEXT, "required": TEXT}, "a", "required")),
+        ({"a": TEXT, "type": "string"}, of({"a": TEXT, "type": TEXT}, "a", "type")),
+        ({"a": {"type": "object", "required": []}}, of({"a": {"type": "object", "required": []}}, "a")),
         ({"who": {"name": "string"}}, of({"who": of({"name": TEXT}, "name")}, "who")),
         ({"type": "object", "total": {"type": "number"}}, of({"total": {"type": "number"}}, "total")),
         ({"type": "object", "a": TEXT, "b": TEXT, "required": ["a"]}, of({"a": TEXT, "b": TEXT}, "a")),
@@ -41,6 +44,8 @@ def test_fields_are_expanded_to_an_object_schema(written, meant):
         {"title": "Report", "type": "object", "properties": {}}, {"items": TEXT}, {"not": {"type": "null"}},
         {"$ref": "#/$defs/a", "$defs": {"a": TEXT}}, {"anyOf": [TEXT, NUMBER]}, {"x-note": "of my own"},
         {"properties": {"a": TEXT}, "b": TEXT}, {"title": "string", "type": "string"}, {"definitions": {"a": TEXT}},
+        {"$comment": "mine", "a": TEXT}, {"a": TEXT, "required": True}, {"type": "object", "title": "string"},
+        {"required": ["title"], "title": "string"},
         {"additionalProperties": TEXT}, {"type": ["string", "null"]}, {"description": "A text"},
     ],
 )  # fmt: skip

@@ -78,6 +78,11 @@ def test_an_unquoted_word_is_explained():
 
 def test_a_file_of_another_type_is_named():
     assert "ManifestV2" in first(HEAD + "apiVersion: coreason.ai/v2\nworkflow: {}\n").why
+    assert "ManifestV2" not in first(HEAD + "apiVersion: coreason.ai/v2\n").why
+    with pytest.raises(RecipeError) as caught:
+        load({"interface": {}, "topology": [], "workflow": {}})
+    whys = {problem.code: problem.why for problem in caught.value.problems}
+    assert whys["R113"] == "required: metadata, interface, topology; found: interface, topology, workflow"
 
 
 def test_problems_in_an_abbreviated_topology_have_their_original_place():

@@ -84,7 +84,7 @@ def test_the_policy_is_enforced_except_for_what_is_reported():
         "token_budget": 9,
     }
     done |= {"priority": "high", "caching_enabled": False, "safety_preamble": "Be kind.", "sensitive_tools": []}
-    assert problems(content(["a"], policy=done)) == []
+    assert problems(content(["a"], policy={**done, "legal_disclaimer": ""})) == []
     words = {"rate_limit_rpm": 1, "rate_limit_tpm": 1, "sensitive_tools": ["t"], "allowed_mcp_servers": ["m"]}
     words["legal_disclaimer"] = "l"
     assert problems(content(["a"], policy=words)) == [("R127", "warning", f"<dict>, policy.{word}") for word in words]
@@ -257,4 +257,39 @@ def test_two_scenarios_with_one_id_are_reported():
     test = {"id": "t", "description": "d", "inputs": {}, "validation_logic": "exact_match"}
     assert problems(content(["a"], tests=[test, {**test, "id": "u"}, test])) == [
         ("R143", "warning", "<dict>, tests[2].id")
+    ]
+
+
+def test_warnings_come_in_their_order():
+    nodes = [
+        agent("a", collaboration={"mode": "co_edit"}, recovery={"max_retries": -1, "behavior": "route_to_fallback"}),
+        {**GOAL, "output_schema": {"type": "text"}},
+    ]
+    test = {"id": "t", "description": "d", "inputs": {}, "validation_logic": "code_eval"}
+    recipe = content(
+        nodes,
+        [("a", "g")],
+        compliance={},
+        identity={},
+        guardrails={},
+        environment={"mcp_servers": [{"name": "m"}], "python_version": "3.12"},
+        policy={"legal_disclaimer": "l", "sensitive_tools": ["t"], "token_budget": -1, "max_retries": -1},
+        interface={"inputs": {"q": {"type": 5}}},
+        tests=[test, test],
+        state={"properties": {}, "persistence": "redis"},
+    )
+    assert [(code, where.removeprefix("<dict>, ")) for code, _, where in problems(recipe)] == [
+        *(("R127", word) for word in ("guardrails", "identity", "compliance")),
+        *(("R127", f"environment.{word}") for word in ("mcp_servers", "python_version")),
+        *(("R127", f"policy.{word}") for word in ("sensitive_tools", "legal_disclaimer")),
+        ("R127", "topology.nodes[0].collaboration"),
+        *(("R139", f"policy.{word}") for word in ("max_retries", "token_budget")),
+        ("R139", "topology.nodes[0].recovery.max_retries"),
+        ("R134", "interface.inputs.q"),
+        ("R140", "topology.nodes[1].output_schema"),
+        ("R141", "topology.nodes[0].recovery.behavior"),
+        ("R129", "tests[0].validation_logic"),
+        ("R143", "tests[1].id"),
+        ("R129", "tests[1].validation_logic"),
+        ("R130", "state.persistence"),
     ]
