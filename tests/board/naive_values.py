@@ -42,12 +42,22 @@ def measure(value: Any) -> tuple[int, int, int]:
     )
 
 
+def is_plain(value: Any) -> bool:
+    """Return True if code in C finds the same parts in the frozen form of a value."""
+    if isinstance(value, tuple):
+        return not any(isinstance(part, list | tuple | dict | set) for part in value)
+    if isinstance(value, list | dict):
+        return all(map(is_plain, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, set)
+
+
 def check_measured(frozen: Any, value: Any, *, levels: int = 0) -> None:
     """Check the extents of a frozen value and its parts; `levels` is how many a list may count that it had before."""
-    depth, *sizes, _ = measure_extent(frozen)
+    depth, *sizes, plain = measure_extent(frozen)
     expected, *expected_sizes = measure(value)
     assert sizes == expected_sizes, value
     assert expected <= depth <= max(expected, levels), value
+    assert plain == is_plain(value) or (levels > 0 and not plain), value
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         check_measured(frozen[key], part, levels=levels - 1)

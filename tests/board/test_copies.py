@@ -397,6 +397,21 @@ def test_copies_without_references_are_reused():
     assert {id(item) for item in make_reader_copy(frozen)} == first
 
 
+@pytest.mark.skipif(copies._HELD_ONCE == 0, reason="copies are reused only where references are counted exactly")
+@pytest.mark.parametrize("index", range(5))
+def test_only_the_copies_that_were_changed_or_are_referenced_are_replaced(index):
+    held: list[Any] = []
+    for change in (lambda item: item.update(n=-1), lambda item: item["calls"], held.append):
+        frozen = freeze(MESSAGES)
+        first = [id(item) for item in make_reader_copy(frozen)]
+        change([*make_reader_copy(frozen)][index])
+        again = make_reader_copy(frozen)
+        assert [id(item) == known for item, known in zip(again, first, strict=True)] == [at != index for at in range(5)]
+        assert repr([*again]) == repr(MESSAGES)
+        assert is_unchanged(again, frozen)
+        held.clear()
+
+
 @pytest.mark.parametrize("array_at", range(5))
 def test_an_array_in_place_of_a_copied_item_is_a_change(array_at):
     numpy = pytest.importorskip("numpy")
