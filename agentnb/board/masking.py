@@ -6,8 +6,10 @@ once.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
@@ -104,10 +106,10 @@ def _split_parts(value: Any, kind: type, secret: bool) -> Iterable[tuple[Any, An
         is_plain = value.flat and not secret and str not in {*map(type, value.items)}
         return () if is_plain else ((None, item) for item in value)
     if kind is FrozenArray or external_types.is_array(value):
-        array = value.array if kind is FrozenArray else value
+        cells = value.array if kind is FrozenArray else value
         if secret:
-            return ((None, item) for item in external_types.list_cells(array))
-        return external_types.iter_secret_columns(array)
+            return ((None, item) for item in external_types.list_cells(cells))
+        return external_types.iter_secret_columns(cells)
     if issubclass(kind, tuple) and is_named_tuple(kind):
         return zip(kind._fields, tuple.__iter__(value), strict=False)  # type: ignore[attr-defined]  # it is one
     for base in (list, tuple, set, frozenset, deque):
@@ -129,10 +131,14 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
 
 def mask_atoms(values: Any) -> Any:
     """Return a column for output: strings, bytes and numbers that are or contain a secret are masked."""
-    kinds = {*map(type, values)} & {str, bytes, UUID, *NUMBERS}
+    types = {*map(type, values)}
+    kinds = types & {str, bytes, UUID, *NUMBERS}
     if kinds <= {int, float} and not SECRETS.numbers:
-        integers = [value for value in values if type(value) is int] if int in kinds else [0]
-        if min(integers) > -WIDE and max(integers) < WIDE:
+        integers = (
+            values if types == {int} else [value for value in values if type(value) is int] if int in types else ()
+        )
+        with suppress(OverflowError):  # the fastest way to see that none is large
+            array("q", integers)
             return values
     return [mask_value(value) if type(value) in kinds else value for value in values]
 
