@@ -21,7 +21,10 @@ class Model:
         return LLMResponse('{"text": "x"}', {"text": "x"})
 
 
-def get_request(frame=None, **words):
+PAYLOAD = {"why": "it rains", "run_id": "R", "deep": [{"timestamp": "now", "n": 1}]}
+
+
+def get_request(frame=None, payload=PAYLOAD, **words):
     """Return what a model is told: the system's text, and the messages."""
     model = Model()
 
@@ -32,7 +35,7 @@ def get_request(frame=None, **words):
     team = runtime(asks, llm_provider=model, frame=frame)
     book = team.graph.add_object("book", {"title": "Emma"})
     team.graph.add_relation(book.id, book.id, "near")
-    team.session.emit("go", {"why": "it rains", "run_id": "R", "deep": [{"timestamp": "now", "n": 1}]})
+    team.session.emit("go", payload)
     team.run_until_idle()
     assert team.errors == []
     return model.system, model.messages
@@ -63,11 +66,19 @@ def test_the_prompt_contains_the_graph_and_the_event_without_run_specific_data()
         ("Say {event_type}: {event}", 'Say go: {"deep": [{"n": 1}], "why": "it rains"}'),
         ("{view} for {goal}", '[{"title": "Emma"}] for a memo'),
         ('{"a": {unknown}}', '{"a": {unknown}}'),
+        ("{goal}: {event_type}", "a memo: go"),
     ],
 )
 def test_a_template_replaces_the_default_prompt(template, told):
     _, messages = get_request(Frame("a memo", id="f"), prompt_template=template)
     assert messages == [told]
+
+
+def test_what_a_template_inserts_is_not_a_template():
+    _, messages = get_request(Frame("a {view} of {event}", id="f"), prompt_template="{event_type} for {goal}")
+    assert messages == ["go for a {view} of {event}"]
+    _, messages = get_request(prompt_template="{event} for {goal}", payload={"why": "{goal}", "to": "{event_type}"})
+    assert messages == ['{"to": "{event_type}", "why": "{goal}"} for ']
 
 
 def test_the_prompt_says_if_the_view_is_empty():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from pydantic import BaseModel
@@ -79,6 +80,13 @@ def test_a_tool_is_recorded_and_repeated(tmp_path):
     recording = RecordingToolProvider(DirectToolInvoker(), tmp_path)
     assert recording.invoke(ADD, Add(a=2), CONTEXT).output == {"sum": 3}
     assert RecordedToolProvider(tmp_path).invoke(ADD, {"b": 1, "a": 2}, CONTEXT).output == {"sum": 3}
+
+
+def test_an_invoker_measures_a_call(monkeypatch):
+    times = iter([2.0, 5.0])
+    monkeypatch.setattr("agentnb.dialects.activegraph.parts.recorded.perf_counter", lambda: next(times))
+    tool = Tool("add", lambda args, ctx: {1, 2}, cost_per_call=Decimal("0.5"))
+    assert DirectToolInvoker().invoke(tool, {}, CONTEXT) == CachedToolResponse([1, 2], None, 3.0, Decimal("0.5"))
 
 
 def test_an_invoker_maps_what_a_tool_raises():

@@ -1,13 +1,9 @@
-"""What the package names is there, and is called as it is called there."""
+"""Errors of the package are there, and are caught as they are caught there."""
 
 from __future__ import annotations
 
 from agentnb.dialects import activegraph
-from tests.dialects.activegraph.judge import assert_same_signatures, theirs
-
-
-def test_signatures_of_events_are_those_of_the_package():
-    assert_same_signatures("Event", "Event.to_dict")
+from tests.dialects.activegraph.judge import theirs
 
 
 def test_errors_are_caught_by_the_names_of_the_package():

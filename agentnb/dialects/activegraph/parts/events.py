@@ -144,8 +144,10 @@ def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
             return str(value)
         case datetime() | date():
             return value.isoformat()
-        case bool() | int() | float() | str():  # subclasses, such as string Enums
-            return next(plain(value) for plain in (int, float, str) if isinstance(value, plain))
+        case str():  # of a subclass, such as an Enum, whose `str` may say something else
+            return str.__str__(value)
+        case int() | float():
+            return int(value) if isinstance(value, int) else float(value)
     name = get_class_name(value.value if isinstance(value, Opaque) else value)
     raise NonSerializableEventError(
         Problem("X501", f"the field {path.strip('.')!r} is {with_article(name)}, which JSON cannot represent",
@@ -157,7 +159,7 @@ def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
 def _to_key(key: Any) -> str:
     match key:
         case str():
-            return key
+            return str.__str__(key)  # as above
         case bool():
             return "true" if key else "false"
         case None:

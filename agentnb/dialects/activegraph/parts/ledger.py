@@ -41,7 +41,7 @@ class Ledger:
         self.listeners: list[Callable[[Event], None]] = []
         # The id of an external event emitted by the graph itself, which also notifies its listeners.
         self.emitting: str | None = None
-        self._at: tuple[Any, ...] | None = None
+        self._at: tuple[Any, ...] = ()  # where the indexes are; see `_get_here`
         self._fresh: dict[str, Any] = {}
         self.use_store(InMemoryGraphStore())
         self.relations: dict[str, int] = {}  # id -> the number of the event that created it
@@ -89,7 +89,7 @@ class Ledger:
         )
 
     def _get_next(self, work: Work) -> tuple[Any, ...]:
-        history, position, events, people, *rest = self._at or (0, 0, 0, 0)
+        history, position, events, people, *rest = self._at
         return (history, position + 1, events + self._reported, people, *rest)
 
     def begin(self, work: Work) -> None:
@@ -157,10 +157,10 @@ class Ledger:
         self.scheduled.clear()
         counts: dict[str, int] = {}
         drawn, position = dict(self.ids.counters), self._get_here()
-        is_ahead = self._at is None or (position[0] == self._at[0] and position[1:3] >= self._at[1:3] and position[4])
+        is_ahead = not self._at or (position[0] == self._at[0] and position[1:3] >= self._at[1:3] and position[4])
         self.ids.counters.clear()
         events = run.events()
-        if not is_ahead or (self._at is None and run.history.parent is not None):
+        if not is_ahead or (not self._at and run.history.parent is not None):
             self._restore_clock(events[-1] if events else None)
         self.ids.reseed_from_events(events)
         for event in events:

@@ -57,7 +57,8 @@ class Matcher:
         """Return the behaviors that listen to events of this type."""
         listeners = self._by_type.get(type_)
         if listeners is None:
-            open_to_all = [] if is_lifecycle(type_) else self._any
+            # As in the package, an event about embeddings is delivered, but only to those who name it
+            open_to_all = [] if is_lifecycle(type_) or type_.startswith("embedding.") else self._any
             listeners = [each for each in self.behaviors.values() if type_ in each.on or each in open_to_all]
             self._by_type[type_] = listeners
         return listeners

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.activegraph.parts.events import is_lifecycle
@@ -60,9 +61,7 @@ def _fill(template: str, turn: DeliveryInProgress) -> str:
         "view": to_json(shown),
         "goal": frame.goal if frame else "",
     }
-    for name, text in known.items():
-        template = template.replace("{" + name + "}", text)
-    return template
+    return re.sub("{(" + "|".join(known) + ")}", lambda match: known[match[1]], template)
 
 
 def _remove_volatile(value: Any) -> Any:
