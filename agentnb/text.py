@@ -191,6 +191,16 @@ class _Writer:
         return mask_head(_call_bounded(repr, value, room), room + 1)
 
 
+def to_json_integer(value: int) -> int | str:
+    """Return an int, or its hexadecimal text if Python may refuse to convert it to decimal text.
+
+    Example:
+        >>> to_json_integer(3), to_json_integer(2**4000)[:6]
+        (3, '0x1000')
+    """
+    return value if value.bit_length() <= LONGEST_NUMBER else hex(value)
+
+
 def _format_integer(value: int) -> str:
     bits = int.bit_length(value)
     if bits <= LONGEST_NUMBER:
@@ -289,4 +299,5 @@ __all__ = [
     "safe_repr",
     "safe_str",
     "show_as",
+    "to_json_integer",
 ]

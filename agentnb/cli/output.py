@@ -9,12 +9,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 from agentnb.errors import Problem
 from agentnb.secrets import mask_text
-
-LONGEST: Final = 4096  # bits of the largest whole number that Python converts to decimal by default
+from agentnb.text import to_json_integer
 
 
 class _NullStream(io.TextIOBase):
@@ -105,7 +104,7 @@ def _to_plain(value: Any) -> Any:
         case None | bool():
             return value
         case int():
-            return value if value.bit_length() < LONGEST else hex(value)
+            return to_json_integer(value)
         case float():
             return value if math.isfinite(value) else str(value)
         case str():

@@ -79,8 +79,8 @@ def find_key(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> 
 def is_of(value: Any, kind: Any) -> bool:
     """Return True if a value matches a type annotation, as type checkers see it; items are not checked.
 
-    So an int is a float, a numpy scalar is what its `item()` is, and every dict may be a TypedDict. A type that cannot
-    be checked, such as a Protocol or a type variable, matches every value.
+    So an int is a float, a numpy scalar is also what its `item()` is, and every dict may be a TypedDict. A type that
+    cannot be checked, such as a Protocol or a type variable, matches every value.
 
     Example:
         >>> is_of(1, float), is_of("1", float), is_of([1], list[str]), is_of({}, typing.NewType("Row", dict))
@@ -98,7 +98,8 @@ def is_of(value: Any, kind: Any) -> bool:
         return isinstance(value, dict)
     wider = _NUMBERS.get(kind, kind) if not isinstance(value, bool) or kind is int else kind
     try:
-        return isinstance(value.item() if is_scalar(value) else value, get_origin(wider) or wider)
+        expected = get_origin(wider) or wider
+        return isinstance(value, expected) or (is_scalar(value) and isinstance(value.item(), expected))
     except TypeError:  # a type that `isinstance` does not accept, such as Any, Never or a type variable
         return True
 

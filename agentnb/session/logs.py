@@ -27,7 +27,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.board.masking import mask_value
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, format_error, warn_caller, with_article
 from agentnb.secrets import mask_text
-from agentnb.text import safe_repr, safe_str
+from agentnb.text import safe_repr, safe_str, to_json_integer
 
 if TYPE_CHECKING:
     from agentnb.session.state import State
@@ -147,14 +147,16 @@ def _to_one_line(text: str) -> str:
 def _to_plain(value: Any, depth: int = 0) -> Any:
     """Return a masked value as JSON-compatible data; long parts are truncated."""
     match value:
-        case None | bool() | int():
+        case None | bool():
             return value
+        case int():
+            return to_json_integer(value)
         case float():
             return value if math.isfinite(value) else str(value)
         case str():
             return str(value) if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value)} characters)"
         case Mapping() if depth < 20:
-            plain = {str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
+            plain = {safe_str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
             return plain if len(value) <= MOST else {**plain, "…": f"{len(value)} keys"}
         case list() | tuple() | set() | frozenset() if depth < 20:
             items = [_to_plain(item, depth + 1) for item in list(value)[:MOST]]

@@ -114,6 +114,12 @@ Number = typing.NewType("Number", int)
             (True, float, False),
         ),
         *((1, complex, True), (np.int64(1), int, True), (np.float32(1), float, True), ("1", int, False)),
+        *((np.int64(1), np.int64, True), (np.int64(1), np.number, True), (np.int64(1), np.int32, False)),
+        *(
+            (np.bool_(1), np.bool_, True),
+            (np.str_("a"), np.str_, True),
+            (np.datetime64(1, "s"), np.datetime64, True),
+        ),
         *((Child(), Base, True), (Base(), Child, False), (1, Number, True), ("1", Number, False)),
         *(({"n": 1}, Row, True), ([], Row, False), ([1], list[str], True), ((1,), list[int], False)),
         *(

@@ -212,6 +212,8 @@ class Odd:
         ([float("inf"), Decimal("1.5"), (1, 2)], ["inf", "1.5", [1, 2]]),
         (Odd(), "<odd>"),
         ({"deep": [{"in": {1}}]}, {"deep": [{"in": [1]}]}),
+        ([2**20_000, -(2**20_000)], [hex(2**20_000), hex(-(2**20_000))]),
+        ({2**20_000: 1}, {"<int that cannot be shown: ValueError>": 1}),
     ],
 )
 def test_any_value_can_be_logged(value, told):

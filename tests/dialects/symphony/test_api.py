@@ -300,6 +300,7 @@ class Undecided:
         *(np.array([1, 2]), np.array([]), np.array([Undecided(), None], dtype=object), {"a": np.eye(2)}),
         *(pd.Series([1, 2]), pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [Undecided()]}), pd.NA),
         *({"error": None, "rows": pd.Series([1])}, {"success": True, "result": np.array([0, 1])}),
+        *(10**5000, {"a": [-(10**5000), {10**5000: (1, 10**5000)}]}),
     ],
     ids=lambda value: type(value).__name__,
 )

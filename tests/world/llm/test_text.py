@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agentnb.board.values import freeze
@@ -17,6 +19,15 @@ def test_frozen_values_are_written_as_plain_values():
 
 def test_values_that_json_lacks_are_written_as_text():
     assert to_json_text({"a": {2, 1}, "b": 1j, (1,): "left out"}) == '{"a": ["1", "2"], "b": "1j"}'
+
+
+def test_an_integer_of_any_size_has_a_text():
+    size = 2**20_000
+    assert json.loads(to_json_text({"a": [size, (-size, 3, True)], 1: {size}})) == {
+        "a": [hex(size), [hex(-size), 3, True]], "1": [hex(size)]
+    }  # fmt: skip
+    assert json.loads(to_text({size: 1})) == {hex(size): 1}
+    assert json.loads(to_text(size)) == hex(size)
 
 
 def test_keys_are_sorted_on_request():
