@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 WRITES_NOTHING: Final = frozenset({"noop", "join", "router", "prompt"})
+_CALL_KINDS: Final = ("tool", "llm", "agent", "human", "system", "approval", "sleep")
 _LONGEST_NAME: Final = 200
 SLOWEST: Final = 0.001  # steps per second
 _INPUTS: Final = "the inputs"
@@ -301,14 +302,9 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     """
     if not tools or recipe.reactive is not None:
         return
-    agents = get_agents(recipe.meta)
-    if any(agent.tools is None for agent in agents.values()):
+    if any(agent.tools is None for agent in get_agents(recipe.meta).values()):
         return  # these may call any tool of the session
-    known = {*recipe.nodes, *recipe.tools}
-    for node in recipe.nodes.values():
-        known |= _collect_texts(node.params)
-    for agent in agents.values():
-        known |= set(agent.tools.get_available_tools() if agent.tools is not None else ())
+    known = _collect_tool_names(recipe)
     problems = [
         Problem("X146", f"no node of {recipe.name!r} calls a tool {name!r}", "tools=...",
                 f"tools are passed by the name of a tool, a function, an agent or a node; "
@@ -317,6 +313,31 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     ]  # fmt: skip
     if problems:
         raise ExecutionError(*problems)
+
+
+def _collect_tool_names(recipe: Recipe) -> set[str]:
+    """Return every name in a recipe that may be that of a tool, a function or an agent."""
+    known = {*recipe.nodes, *recipe.tools}
+    for node in recipe.nodes.values():
+        known |= _collect_texts(node.params)
+    for agent in get_agents(recipe.meta).values():
+        known |= set(agent.tools.get_available_tools() if agent.tools is not None else ())
+    return known
+
+
+def collect_call_names(run: Run) -> set[str]:
+    """Return the known kinds and names of a run's calls."""
+    recipe = run.plan.recipe
+    known = {*_CALL_KINDS, *_collect_tool_names(recipe), *run.world.tools}
+    functions = (node.params.get("function") for node in recipe.nodes.values())
+    known |= {function.__name__ for function in functions if hasattr(function, "__name__")}
+    return known | {name for history in run.chain for call in history.calls for name in (call.kind, call.name)}
+
+
+def collect_event_types(run: Run) -> set[str]:
+    """Return the types of the events that a run has had or that its nodes listen to."""
+    known = {kind for node in run.plan.recipe.nodes.values() for kind in node.on}
+    return known | {event.type for history in run.chain for event in history.events}
 
 
 def _collect_texts(value: Any) -> set[str]:

@@ -13,6 +13,7 @@ from agentnb.engine.core.time_travel import find_history
 from agentnb.errors import Problem, StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
+from agentnb.session.checks import check_answers, check_tools
 from agentnb.session.setup import load_available_tools, prepare_recipe, replace_world
 from agentnb.world.agents import get_agents
 from agentnb.world.llm.simulated import SimulatedClient
@@ -30,12 +31,16 @@ def make_continued_plan(run: Run, recipe: Recipe | None, llm: Any, tools: Tools 
 
     Raises:
         RecipeError: the recipe has errors, or a tool is missing.
+        ExecutionError: an answer of the model or a tool is for nothing in the recipe.
     """
     plan = run.plan
     if recipe is None and llm is None and tools is None:
         return plan
     now = prepare_recipe(recipe or plan.recipe, {**plan.world.passed_tools, **(tools or {})})
-    return Plan(now, plan.kinds, replace_world(plan.world, plan.recipe, now, llm, tools), plan)
+    check_answers(now, None, llm)
+    continued = Plan(now, plan.kinds, replace_world(plan.world, plan.recipe, now, llm, tools), plan)
+    check_tools(now, tools)
+    return continued
 
 
 def make_replay_plan(run: Run, recipe: Recipe) -> Plan:

@@ -24,7 +24,7 @@ from agentnb.errors import Problem, StoreError, warn_caller
 from agentnb.garbage_collection import pause_collection
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.checks import check_answers
+from agentnb.session.checks import check_answers, check_tools
 from agentnb.session.damaged_run import SoundEntries
 from agentnb.session.limits import Limits
 from agentnb.session.parts import get_parts
@@ -70,6 +70,7 @@ def open_stored(
         recipe = prepare_recipe(recipe, world.get("tools"))
         check_answers(recipe, world.get("answers"), world.get("llm"))
         plan = Plan(recipe, KINDS, make_world(recipe, **world, strict=head["strict"]))
+        check_tools(recipe, world.get("tools"))
         session = reopen_run(log, row, plan)
         get_parts(session).persistence.fill(secrets or {})
     get_state(session).hooks.add_all(build_hooks(hooks) or {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ from agentnb.ids import make_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.breakpoints import SessionBreakpoints
-from agentnb.session.checks import check_paths
+from agentnb.session.checks import check_paths, collect_call_names, collect_event_types
 from agentnb.session.run_queries import find_last_score, get_outcome, get_status
 from agentnb.session.watches import Watches
 from agentnb.world.llm.base import SIMULATED
@@ -166,9 +166,13 @@ class State:
         if self._breakpoints is None:
             self._breakpoints = SessionBreakpoints(
                 lambda: self.recipe.nodes, self.breakpoints_changed, lambda: self.recipe.edges, self.check_paths,
-                self._is_repeating, self._has_spent,
+                self._is_repeating, self._has_spent, self._list_names,
             )  # fmt: skip
         return self._breakpoints
+
+    def _list_names(self, clause: str) -> Collection[str]:
+        """Return the known names of this run's calls or events."""
+        return (collect_call_names if clause == "call" else collect_event_types)(self.run)
 
     def _is_repeating(self, run: Run, side: Side) -> bool:
         """Return True if the board equals that of an earlier visit; its data are collected from the first call on."""

@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
+from agentnb.recipe.model import Node, Recipe
 from tests.session.small_sessions import calling, counting, graph, session
 
 ASKING = {
@@ -169,3 +170,69 @@ def test_an_invalid_number_of_steps_is_rejected_and_the_run_does_not_move(halfwa
 def test_zero_is_a_valid_number_of_steps(halfway, move):
     move(halfway, 0)
     assert halfway.position in (0, 3)
+
+
+MISSPELLED = {
+    "a tool": ({"call": "serch"}, "search"),
+    "a kind of calls": ({"call": "toool"}, "tool"),
+    "a node that asks": ({"call": "aproval"}, "approval"),
+    "an event type": ({"event": "order.craeted"}, "order.created"),
+    "an event type that was emitted": ({"event": "order.payd"}, "order.paid"),
+}
+
+
+@pytest.mark.parametrize(("clause", "similar"), MISSPELLED.values(), ids=MISSPELLED)
+def test_a_misspelled_call_or_event_of_a_breakpoint_is_rejected(clause, similar):
+    nodes = {
+        "begin": Node("begin", "tool", params={"function": "search"}),
+        "ship": Node("ship", "noop", on=("order.created",)),
+    }
+    run = nb.Session(Recipe("shop", "test", nodes, (), ("begin",)), tools={"search": dict})
+    run.run()
+    run.emit("order.paid")
+    for add in (run.breakpoints.add, lambda **row: run.breakpoints.log("here", **row)):
+        with pytest.raises(nb.ExecutionError, match=f"did you mean '{similar}'") as caught:
+            add(**clause)
+        assert [problem.code for problem in caught.value.problems] == ["X148"]
+    (name,) = clause
+    run.breakpoints.add(**{name: similar})
+    run.breakpoints.add(**{name: "other"})
+    assert len(run.breakpoints) == 2
+
+
+def test_a_pattern_of_calls_is_not_a_misspelling():
+    run = session(calling("look"), {"word": "x"}, tools={"look": lambda word: word})
+    run.breakpoints.add(call="loo*")
+    run.run()
+    assert run.status == "in_flight"
+
+
+def test_a_misspelled_key_of_a_logpoints_message_is_rejected():
+    run = budgeted()
+    with pytest.raises(nb.ExecutionError, match="did you mean 'budget'"):
+        run.breakpoints.log("{{ bugdet }} is left", node="spend")
+    run.breakpoints.log("{{ budget }} is left", node="spend")
+
+
+def look(word):
+    return word.upper()
+
+
+def fork(_folder, **world):
+    return session(calling("look"), {"word": "x"}, tools={"look": look}).fork(**world)
+
+
+def reopen(folder, **world):
+    run = session(calling("look"), {"word": "x"}, tools={"look": look}, store=folder / "runs.db", run_id="a")
+    run.close()
+    return nb.open(folder / "runs.db", "a", recipe=run.recipe, **{"tools": {"look": look}, **world})
+
+
+@pytest.mark.parametrize("go_on", [fork, reopen])
+@pytest.mark.parametrize(
+    ("world", "code"), [({"tools": {"look": look, "loook": len}}, "X146"), ({"llm": {"bfore": "hi"}}, "X101")]
+)
+def test_continuing_a_run_rejects_what_nothing_uses(go_on, world, code, tmp_path):
+    with pytest.raises(nb.ExecutionError, match=r"did you mean '(look|before)'") as caught:
+        go_on(tmp_path, **world)
+    assert [problem.code for problem in caught.value.problems] == [code]

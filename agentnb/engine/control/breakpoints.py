@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
@@ -131,7 +131,8 @@ class Breakpoints:
     board paths in breakpoints; without it, any path is accepted. `repeats` returns whether a run's board equals the
     board of an earlier visit to the next node (`before`) or the last one (`after`); `reaches_budget_share` returns
     whether the last step brought the usage of a limit to a share. Without these functions, the corresponding clauses
-    are never met. `messages` are the latest messages of logpoints, each with the logpoint's id.
+    are never met. `list_names` returns the known names of calls ("call") or events ("event"), to find misspellings of
+    them. `messages` are the latest messages of logpoints, each with the logpoint's id.
     """
 
     nodes: Callable[[], Mapping[str, Any]]
@@ -140,6 +141,7 @@ class Breakpoints:
     check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]] | None = None
     repeats: Callable[[Run, Side], bool] | None = None
     reaches_budget_share: Callable[[Run, float], bool] | None = None
+    list_names: Callable[[str], Collection[str]] | None = None
     rows: dict[int, Breakpoint] = field(default_factory=dict)
     last_id: int = 0
     messages: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MESSAGES))
@@ -174,7 +176,7 @@ class Breakpoints:
 
         Raises:
             ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
-                X145, a key that nothing writes.
+                X145, a key that nothing writes; X148, a misspelled name of a call or an event.
             RecipeError: the condition is invalid.
         """
         return self._add(
@@ -210,7 +212,7 @@ class Breakpoints:
 
         Raises:
             ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
-                X145, a key that nothing writes.
+                X145, a key that nothing writes; X148, a misspelled name of a call or an event.
             RecipeError: the message or the condition is invalid.
         """
         return self._add(
@@ -230,7 +232,7 @@ class Breakpoints:
 
         Raises:
             ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
-                X145, a key that nothing writes.
+                X145, a key that nothing writes; X148, a misspelled name of a call or an event.
             RecipeError: the condition is invalid.
         """
         clauses = {name: options.get(name) for name in CLAUSES}
@@ -243,6 +245,7 @@ class Breakpoints:
             )  # fmt: skip
         settings = {"side": "before", "on_hit": 1, "once": False, **options, **clauses}
         problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(settings)]
+        problems += () if problems else self._check_spelling(clauses)
         if problems:
             raise ExecutionError(*problems)
         from agentnb.expressions.board_queries import compile_question
@@ -251,14 +254,14 @@ class Breakpoints:
 
         when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
         condition = None if when is None else compile_question(when)
-        paths = [*([] if key is None else [parse_path(key)]), *(() if condition is None else condition.reads)]
+        template = None if settings.get("log") is None else compile_template(settings["log"])
+        paths = [] if key is None else [parse_path(key)]
+        paths += (path for each in (condition, template) if each is not None for path in each.reads)
         if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
             raise ExecutionError(*problems)
         text = "" if condition is None else getattr(condition, "text", "") or "a function of the board"
         settings |= {"when": condition, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
-        settings["error"] = error.__name__ if isinstance(error, type) else error
-        if settings.get("log") is not None:
-            settings["template"] = compile_template(settings["log"])
+        settings |= {"error": error.__name__ if isinstance(error, type) else error, "template": template}
         return Breakpoint(0, **settings)
 
     def _insert(self, row: Breakpoint) -> None:
@@ -285,6 +288,18 @@ class Breakpoints:
                           did_you_mean(name, names, "use one of them"))  # fmt: skip
         if pair and self.edges is not None and not any(name in unknown for name in edge):
             yield from _check_edge(tuple(edge), self.edges())
+
+    def _check_spelling(self, clauses: Mapping[str, Any]) -> Iterator[Problem]:
+        """X148: the name of a call or an event is probably misspelled.
+
+        Other unknown names are accepted: tools, models and types of events may become known only during the run.
+        """
+        for clause in ("call", "event"):
+            name, known = clauses[clause], () if self.list_names is None else self.list_names(clause)
+            if name is not None and (similar := find_misspelling(name, known)) is not None:
+                reason = "calls have the name of a tool, an agent or a node" if clause == "call" else "none is known"
+                yield Problem("X148", f"there is no {clause} {safe_repr(name)}", ADD, reason,
+                              f"did you mean {similar!r}?")  # fmt: skip
 
     def remove(self, which: Breakpoint | int | str) -> None:
         """Remove a breakpoint, by object or id, or all breakpoints of a node."""
