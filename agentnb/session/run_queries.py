@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
+from agentnb.engine.control.cursor import preview_deliveries
 from agentnb.engine.control.interventions import get_current_activation, get_current_scope
 from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Event, Failure, History
 from agentnb.engine.effects.crash_recovery import find_unanswered
@@ -75,7 +76,11 @@ def get_outcome(run: Run, limits: Limits) -> dict[str, Any] | None:
 def get_next_node(run: Run) -> str | None:
     """Return the id of the next node; None at the end."""
     activation = get_current_activation(run)
-    return None if activation is None else activation.node.id
+    if activation is not None:
+        return activation.node.id
+    deliveries, matched = preview_deliveries(run)
+    queued = (run.get_node_id(number) for number in run.frontier()[matched:])
+    return next((name for name, _ in deliveries), next(queued, None))
 
 
 def get_events(run: Run) -> tuple[Event, ...]:
@@ -226,12 +231,13 @@ def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunV
     visited, wrote, read, taken, reactions = seen.up_to(run)
     last_writes, last_reads = _get_last(run)
     waiting = {pending_step.activation.node.id for pending_step in run.pending_steps.values() if pending_step.is_held}
-    queue = [
+    queue = [name for name, _ in preview_deliveries(run)[0]]
+    queue += (
         nodes[tables.activations[number].node].id for number in run.frontier() if tables.activations[number].node >= 0
-    ]
+    )
     around = [] if head is None else _get_owners(run, head.frame)
     return RunView(
-        current=None if head is None else head.node.id,
+        current=get_next_node(run),
         next=frozenset(queue[1:]) | frozenset(around),
         visited=visited,
         failed=frozenset() if failure is None or head is None else frozenset({head.node.id}),

@@ -80,12 +80,32 @@ def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
     at = run.current_history
     rows = at.queue_rows(run.queue_start, at.push_ends[run.position - at.base], run.position)
     entries = [_describe_next(run, at.push_activations[row], row) for row in rows]
-    reactive = run.plan.recipe.reactive
-    if reactive is not None and entries and entries[0].phase == "event":
-        event = run.get_event(run.tables.activations[run.frontier()[0]].event)
-        why = "" if event is None else f"event {event.id} of type {event.type!r}"
-        entries[:1] = [FrontierEntry(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
-    return tuple(entries)
+    deliveries, matched = preview_deliveries(run)
+    first = []
+    for name, number in deliveries:
+        event = run.get_event(number)
+        first.append(FrontierEntry(name, 0, 0, "" if event is None else f"event {event.id} of type {event.type!r}"))
+    return (*first, *entries[matched:])
+
+
+def preview_deliveries(run: Run) -> tuple[list[tuple[str, int]], int]:
+    """Return what `match_events` would put at the front of the queue, and how many of its events it would match.
+
+    A delivery is (node id, number of its event). Nothing changes: whether an event activates a node is decided when it
+    is delivered.
+    """
+    reactive, matched = run.plan.recipe.reactive, 0
+    for number in () if reactive is None else run.frontier():
+        row = run.tables.activations[number]
+        if row.node >= 0:
+            break
+        matched += 1
+        event = run.get_event(row.event)
+        deliveries = [(name, row.event) for name, _ in reactive.list_deliveries(run, event)]
+        deliveries = deliveries or [(name, own) for name, _, own in reactive.list_delayed(run, event)]
+        if deliveries:
+            return deliveries, matched
+    return [], matched
 
 
 def get_stack(run: Run) -> tuple[OpenFrame, ...]:

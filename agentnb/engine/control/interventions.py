@@ -15,7 +15,7 @@ from agentnb.board.paths import apply_change
 from agentnb.board.scopes import Scope, make_closed_scope_error, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import scheduler, supersteps
-from agentnb.engine.core.event_queue import enqueue
+from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.events import make_event
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Event, Intervention
@@ -60,6 +60,13 @@ def get_current_activation(run: Run) -> Activation | None:
         return None
     number = at.push_activations[run.queue_start]
     return run.find_activation(number) if run.tables.activations[number].node >= 0 else None
+
+
+def _match_next_event(run: Run) -> None:
+    """Match the event at the front of the queue, if it was emitted from outside, so that its first delivery is next."""
+    if get_current_activation(run) is None and run.frontier():
+        open_tip(run, amend=True)
+        settle(run)
 
 
 def record_intervention(
@@ -157,6 +164,7 @@ def set_next(run: Run, node: str) -> None:
     number = run.plan.number(node)
     region = run.plan.nodes[number].node.scope
     repair(run)
+    _match_next_event(run)
     queue, head = run.frontier(), get_current_activation(run)
     frame: Frame | None = run.root if head is None else head.frame
     while frame is not None and frame.row.region != region:
@@ -255,6 +263,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     Raises:
         ExecutionError: X108, there is no next node; or a condition fails, or cannot be evaluated without the node.
     """
+    _match_next_event(run)
     activation = get_current_activation(run)
     if activation is None:
         raise ExecutionError(

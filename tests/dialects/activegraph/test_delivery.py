@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from agentnb.dialects.activegraph import Runtime
 from agentnb.store import MemoryLog
 from tests.dialects.activegraph.runtimes import graph, log, on, runtime, tell, types
@@ -72,3 +74,70 @@ def test_random_draws_and_actions_through_aliases_belong_to_the_step():
     team.session.step()
     assert outer.get_object("task#1").data == luck
     assert types(team) == ["go", "object.created"]
+
+
+# -- what is next after events from outside --------------------------------------------------------------------------
+
+
+def listening():
+    @on("object.created", where={"object.type": "task"})
+    def first(event, graph, ctx):
+        graph.emit("answered", {})
+
+    @on("object.created", pattern="(t:task {a: 2})")
+    def second(event, graph, ctx):
+        pass
+
+    @on("object.created", "asked", activate_after=1)
+    def late(event, graph, ctx):
+        pass
+
+    @on("answered")
+    def third(event, graph, ctx):
+        pass
+
+    made = runtime(first, second, late, third)
+    made.graph.add_object("note", {})
+    made.run_until_idle()
+    return made
+
+
+OUTSIDE = {
+    "task": lambda made: made.graph.add_object("task", {"a": 2}),
+    "note": lambda made: made.graph.add_object("note", {"a": 1}),
+    "asked": lambda made: tell(made, "asked"),
+    "answered": lambda made: tell(made, "answered"),
+    "unheard": lambda made: tell(made, "unheard"),
+}
+
+
+@pytest.mark.parametrize("again", OUTSIDE)
+@pytest.mark.parametrize("event", OUTSIDE)
+def test_after_events_from_outside_the_session_says_which_behavior_is_next(event, again):
+    made = listening()
+    session, start = made.session, made.session.position
+    OUTSIDE[event](made)
+    OUTSIDE[again](made)
+    following = session.current
+    assert following == next((entry.node for entry in session.frontier), None)
+    assert f"next {following!r}" in repr(session) or following is None
+    copy = session.fork()
+    assert copy.current == following
+    session.run()
+    assert next((step.node_id for step in session.trace.steps[start:]), None) == following
+
+
+@pytest.mark.parametrize("verb", ["skip", "set_next"])
+def test_the_first_delivery_of_an_event_from_outside_can_be_skipped_and_replaced(verb):
+    made = listening()
+    session, start = made.session, made.session.position
+    made.graph.add_object("task", {"a": 2})
+    if verb == "skip":
+        session.skip()
+    else:
+        session.set_next("second")
+    session.run()
+    made_steps = [(step.node_id, step.status) for step in session.trace.steps[start:]]
+    order = {"skip": [("first", "skipped"), ("second", "ok")], "set_next": [("second", "ok"), ("first", "ok")]}[verb]
+    assert made_steps[:2] == order
+    assert session.replay().ok
