@@ -145,3 +145,48 @@ def test_each_pattern_finds_what_the_package_finds():
     actual = match_all(ours(), lambda text, graph: parse_pattern(text).matches(graph.ledger))
     assert actual == match_all(theirs(), lambda text, graph: parse(text).compile().matches(None, graph))
     assert len({*map(str, actual.values())}) > 20  # they are told apart
+
+
+CLAUSES = [
+    *("a.n = 1", "NOT a.n = 1", "NOT NOT a.n = 1", "(a.n = 1)", "a = b", "a.n.k = b.n", "a.n = count", "xor.n = 1"),
+    *("NOT EXISTS { (a)-[:on]->(b) }", "not exists{(a)}", "NOT NOT EXISTS { (a) }", "NOT (NOT EXISTS { (a) })"),
+    *("EXISTS { (a)-[:on]->(b) }", "(EXISTS { (a) })", "NOT (EXISTS { (a) })", "NOT EXISTS { }", "NOT EXISTS (a)"),
+    *("NOT EXISTS { (a) WHERE a.n = 1 }", "NOT EXISTS { (a) WHERE NOT EXISTS { (b) } }", "exists(a.n)", "a", "()", ""),
+    *("true = 1", "null = null", "not.n = 1", "a.n = exists", "a.n = where.n", "a.and = 1", "a.n = True", "1 = a.n"),
+    *("a.n IS NULL", "a.n = 1 = 2", "a.n == 1", "a.n = 1 AND", "a.n = -b.n", "a.n = .5", "a.n = 'it\\'s'"),
+]
+CHAINS = [
+    *("(a {n: 1})", "(a {n: 1,})", "(a {,})", "(a {n: 1 m: 2})", "(a {n: 1, m: null})", "(a {})", "(a {n: b})"),
+    *("(where:book)", "(a:not)", "(a {exists: 1})", "(a)-[:and]->(b)", "(a)-[true:on]->(b)", "(count:xor {count: 1})"),
+    *(
+        "(a)-[r:on {n: 1}]->(b)",
+        "(a)<-[:on]->(b)",
+        "(a)-[:on|by]->(b)",
+        "(a:book:desk)",
+        "( a : book )",
+        "(`a`)",
+        "(a);",
+    ),
+]
+
+
+def test_the_same_texts_are_patterns_as_in_the_package():
+    parse = importlib.import_module("activegraph.runtime.patterns").parse
+    texts = [*(f"(a) WHERE {clause}" for clause in CLAUSES), *CHAINS,
+             *(f"(a) WHERE {first} AND {second}" for first in CLAUSES[::3] for second in CLAUSES[::4])]  # fmt: skip
+    accepted = {text for text in texts if can_parse(parse_pattern, text)}
+    assert accepted == {text for text in texts if can_parse(parse, text)}
+    assert 20 < len(accepted) < len(texts) - 40
+
+
+def can_parse(parse, text):
+    try:
+        parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_a_word_of_cypher_that_is_not_supported_may_be_a_name(graph):
+    matches = parse_pattern("(order:order {set: true})-[:of]->(b) WHERE order.size > 1").matches(graph.ledger)
+    assert [match.bindings for match in matches] == [{"order": "order#4", "b": "task#1"}]

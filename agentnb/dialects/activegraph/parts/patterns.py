@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from agentnb.board.values import ABSENT
@@ -25,7 +25,8 @@ _TOKEN: Final = re.compile(
     r"""|(?P<sign><>|<=|>=|!=|->|<-|[()\[\]{}:,.=<>*|-]))"""
 )
 _REFUSED: Final = {"RETURN", "OPTIONAL", "OR", "WITH", "UNION", "CREATE", "MERGE", "DELETE", "SET", "REMOVE", "MATCH",
-                   "UNWIND", "COUNT", "ORDER", "LIMIT", "XOR", "DETACH", "CALL"}  # fmt: skip
+                   "UNWIND", "ORDER", "LIMIT", "DETACH", "CALL", "SKIP", "FOREACH"}  # fmt: skip
+_KEYWORDS: Final = {"WHERE", "AND", "NOT", "EXISTS", "TRUE", "FALSE", "NULL"}  # these are not names
 _COMPARISONS: Final = {"=": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _OWN: Final = ("id", "type", "version")
 _ENDS: Final = ("source", "target")
@@ -189,7 +190,8 @@ class _Reader:
             match = _TOKEN.match(self.text, at)
             if match is None or match.lastgroup is None:
                 raise self.make_error(f"unexpected character {self.text[at:].lstrip()[:1]!r}")
-            yield match.lastgroup, match[match.lastgroup]
+            token = match[match.lastgroup]
+            yield "keyword" if token.upper() in _KEYWORDS else match.lastgroup, token
             at = match.end()
 
     def make_error(self, what: str) -> UnsupportedPatternError:
@@ -231,14 +233,17 @@ class _Reader:
         return pattern
 
     def parse_pattern(self) -> Pattern:
+        chain = self.parse_chain()
+        return replace(chain, clauses=self.parse_clauses()) if self.skip_keyword("WHERE") else chain
+
+    def parse_chain(self) -> Pattern:
         nodes, relations = [self.parse_node()], []
         while self.peek() in ("-", "<-"):
             relations.append(self.parse_relation())
             nodes.append(self.parse_node())
-        clauses = self.parse_clauses() if self.skip_keyword("WHERE") else ()
         names = [*(node.name for node in nodes), *(relation.name for relation in relations)]
         named = frozenset(name for name in names if not name.startswith(" "))
-        return Pattern(tuple(nodes), tuple(relations), clauses, named)
+        return Pattern(tuple(nodes), tuple(relations), named=named)
 
     def parse_anonymous(self) -> str:
         self.unnamed += 1
@@ -255,11 +260,11 @@ class _Reader:
         if self.peek() == "{":
             self.take("{")
             while self.peek() != "}":
+                if fields:
+                    self.take(",")
                 key = self.take(kind="word")
                 self.take(":")
                 fields[key] = self.parse_value()
-                if self.peek() != "}":
-                    self.take(",")
             self.take("}")
         self.take(")")
         return _NodePattern(name or self.parse_anonymous(), type_, fields)
@@ -293,12 +298,15 @@ class _Reader:
         return tuple(clauses)
 
     def parse_clause(self) -> _Clause:
-        negated = False
+        negations = 0
         while self.skip_keyword("NOT"):
-            negated = not negated
+            negations += 1
+        negated = negations % 2 == 1
         if self.skip_keyword("EXISTS"):
+            if not negations:
+                raise self.make_error("EXISTS is supported only with NOT in a pattern")
             self.take("{")
-            sub = self.parse_pattern()
+            sub = self.parse_chain()
             self.take("}")
             return _Clause(negated=negated, sub=sub)
         if self.peek() == "(":
@@ -309,11 +317,7 @@ class _Reader:
         path, op = self.parse_path(), self.take(kind="sign")
         if op not in _COMPARISONS:
             raise self.make_error(f"{op!r} is not a comparison")
-        if (
-            self.parse_type() == "word"
-            and self.peek().lower() not in _CONSTANTS
-            and self.peek().upper() not in _REFUSED
-        ):
+        if self.parse_type() == "word" and self.peek().upper() not in _REFUSED:
             return _Clause(path, _COMPARISONS[op], other_path=self.parse_path(), negated=negated)
         return _Clause(path, _COMPARISONS[op], self.parse_value(), negated=negated)
 
