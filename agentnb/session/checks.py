@@ -329,8 +329,7 @@ def collect_call_names(run: Run) -> set[str]:
     """Return the known kinds and names of a run's calls."""
     recipe = run.plan.recipe
     known = {*_CALL_KINDS, *_collect_tool_names(recipe), *run.world.tools}
-    functions = (node.params.get("function") for node in recipe.nodes.values())
-    known |= {function.__name__ for function in functions if hasattr(function, "__name__")}
+    known |= {getattr(node.params.get("function"), "__name__", node.id) for node in recipe.nodes.values()}
     return known | {name for history in run.chain for call in history.calls for name in (call.kind, call.name)}
 
 

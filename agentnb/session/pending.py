@@ -184,7 +184,7 @@ def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
     now = freeze(dict(hold.effect.arguments))
     changed = [
         sent
-        for _, effect, sent, _ in pending_step.activation.work.calls_in_flight.values()
+        for _, effect, sent, *_ in pending_step.activation.work.calls_in_flight.values()
         if effect.kind == "approval"
     ]
     return None if not changed or changed[-1] == now else now

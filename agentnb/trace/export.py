@@ -45,7 +45,7 @@ def to_json_text(trace: SimulationTrace) -> str:
     rows = [
         ["back", row.activation, encode_call(row, lenient=True), False] for row in reading.chain[-1].uncommitted_calls
     ]
-    rows += [["out", *call[:5], encode(call.arguments, lenient=True), call.started_at] for call in trace.unanswered()]
+    rows += [["out", *call[:5], encode(call.arguments, lenient=True), *call[6:]] for call in trace.unanswered()]
     if rows:
         document["slices"].append({"told": rows})
     return add_checksum(_dump(document))

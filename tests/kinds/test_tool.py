@@ -285,5 +285,8 @@ def test_an_interrupted_attempt_is_repeated_without_a_delay():
     for _ in range(3):
         with suppress(KeyboardInterrupt):
             run.run()
-    assert (run.status, run.trace.frames.calls["attempt"].tolist()) == ("finished", attempts)
+    calls = run.trace.frames.calls
+    assert (run.status, calls["attempt"].tolist(), calls["backoff_seconds"].tolist()) == (
+        "finished", attempts, [0, 0.5, 0, 0.5, 0]
+    )  # fmt: skip
     assert (attempts, waits) == ([1, 2, 3, 4, 5], [(1, 0.5), (3, 0.5)])

@@ -10,6 +10,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
+from agentnb.clock import FrozenClock
 from agentnb.recipe.model import Edge
 from agentnb.secrets import hide
 from agentnb.session.reopen import open_stored, reopen_run
@@ -19,10 +20,10 @@ from tests.engine.graph_shapes import Shape, leaf
 from tests.session.shape_sessions import session_of
 
 
-def using():
+def using(**attributes):
     """Return a graph of one node that calls the tool `use`."""
     graph = nx.DiGraph(name="ask")
-    graph.add_node("n", kind="tool", function="use", inputs={"y": "y"})
+    graph.add_node("n", kind="tool", function="use", inputs={"y": "y"}, **attributes)
     return graph
 
 
@@ -350,3 +351,24 @@ def test_a_change_survives_a_killed_process(tmp_path):
     reopened.step()
     assert (called, reopened.board["a"]) == ([7], 7)
     reopened.close()
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_the_delay_before_an_attempt_that_a_kill_interrupted_is_recorded(copies):
+    recipe, left = nb.load(using(attempts=2, backoff=0.5)), []
+
+    def use(y):
+        left.append(killed(log))
+        raise OSError("no")
+
+    log = MemoryLog()
+    nb.Session(recipe, {"y": 1}, tools={"use": use}, store=log, run_id="run", clock=FrozenClock()).run()
+    reopened = open_stored(left[1], "run", recipe=recipe, tools={"use": dict})
+    if copies:
+        copied = MemoryLog()
+        reopened.save(copied)
+        reopened = open_stored(copied, "run", recipe=recipe, tools={"use": dict})
+    reopened.stop()
+    rows = reopened.trace.frames.calls
+    assert (rows["attempt"].tolist(), rows["backoff_seconds"].tolist()) == ([1, 2], [0, 0.5])
+    assert "cut short" in rows["error"].iloc[1]

@@ -255,7 +255,7 @@ class Breakpoints:
         when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
         condition = None if when is None else compile_question(when)
         template = None if settings.get("log") is None else compile_template(settings["log"])
-        paths = [] if key is None else [parse_path(key)]
+        paths: list[Sequence[str | int]] = [] if key is None else [parse_path(key)]
         paths += (path for each in (condition, template) if each is not None for path in each.reads)
         if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
             raise ExecutionError(*problems)

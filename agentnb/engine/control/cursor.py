@@ -95,7 +95,9 @@ def preview_deliveries(run: Run) -> tuple[list[tuple[str, int]], int]:
     is delivered.
     """
     reactive, matched = run.plan.recipe.reactive, 0
-    for number in () if reactive is None else run.frontier():
+    if reactive is None:
+        return [], 0
+    for number in run.frontier():
         row = run.tables.activations[number]
         if row.node >= 0:
             break

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.history import Call, Event
     from agentnb.engine.core.run import Run
-    from agentnb.engine.core.work import Work
+    from agentnb.engine.core.work import SentCall, Work
     from agentnb.world.effect import Effect
 
 
@@ -149,7 +149,7 @@ class RecordedSteps(Protocol):
 class Recorder(Protocol):
     """Notified of the actions of a step before it is committed, so that they survive a crash."""
 
-    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, started_at: int) -> None:
+    def record_sent(self, work: Work, number: int, call: SentCall) -> None:
         """Record that a call is being sent.
 
         Raises:

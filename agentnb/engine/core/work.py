@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 StepType = Literal["TOOL_EXECUTION", "INTERACTION", "REASONING", "SYSTEM_EVENT"]
 Phase = Literal["start", "resume"]
 Keep = Literal["now", "next", "step"]
+# A call in flight: its attempt, the effect, the arguments sent, when (ns), and the delay before it (seconds).
+SentCall = tuple[int, Effect, Any, int, float]
 
 
 class Append:
@@ -177,7 +179,7 @@ class Work:
         self.emitted: list[Event] = []
         self.times: list[datetime] = []  # the times this step has read from a real clock
         self.calls: list[Call] = []
-        self.calls_in_flight: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
+        self.calls_in_flight: dict[int, SentCall] = {}
         # the kinds of the model calls and questions to people that this step has started
         self.asked_kinds: list[str] = []
         self.call_count = 0  # how many calls this step has started; a retried call has several rows

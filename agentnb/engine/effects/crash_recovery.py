@@ -44,6 +44,7 @@ class UnansweredCall(NamedTuple):
     name: str
     arguments: Any
     started_at: int
+    wait: float = 0.0  # seconds waited before this attempt
 
 
 class InterruptedSteps:
@@ -186,9 +187,9 @@ class InterruptedSteps:
         """Yield the calls without a recorded response."""
         for activation, calls in self._sent_calls.items():
             back = {(row.call, row.attempt) for row in self._attempts.get(activation, ())}
-            for number, (attempt, kind, name, arguments, sent_at) in calls.items():
+            for number, (attempt, *request) in calls.items():
                 if (number, attempt) not in back:
-                    yield UnansweredCall(activation, number, attempt, kind, name, arguments, sent_at)
+                    yield UnansweredCall(activation, number, attempt, *request)
 
     def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield the recorded facts: the type ("times", "out", "back" or "emit"), the activation and the fact itself."""
@@ -210,8 +211,8 @@ class InterruptedSteps:
         """Add what a step of this process has done so far."""
         activation, emitted = work.activation.id, work.emitted
         out = {
-            number: [attempt, effect.kind, effect.name, sent, sent_at]
-            for number, (attempt, effect, sent, sent_at) in work.calls_in_flight.items()
+            number: [attempt, effect.kind, effect.name, sent, sent_at, wait]
+            for number, (attempt, effect, sent, sent_at, wait) in work.calls_in_flight.items()
             if must_log_start(effect)
         }
         rows = {(row.call, row.attempt): row for row in (*self._attempts.get(activation, ()), *work.calls)}
@@ -236,9 +237,8 @@ class InterruptedSteps:
                 if run.recorder is not None:
                     run.recorder.record_withdrawal(call.activation, call.number)
                 continue
-            row = make_interrupted_row(
-                run, (call.activation, call.number, call.kind, call.name, call.attempt), call.arguments, call.started_at
-            )
+            which = (call.activation, call.number, call.kind, call.name, call.attempt, call.wait)
+            row = make_interrupted_row(run, which, call.arguments, call.started_at)
             self._attempts.setdefault(call.activation, []).append(row)
             if run.recorder is not None:
                 run.recorder.record_response(row)

@@ -83,15 +83,10 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
         if wait or run.limiter is not None:
             await _await_budget(run, work, effect, wait, (number, attempt))
         started_at, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
+        request = (attempt, effect, sent, started_at, wait)
         if recorder is not None and not effect.is_simulated:
-            recorder.record_sent(work, number, attempt, effect, sent, started_at)
-        # Set now, so that it is known even if recording failed
-        work.calls_in_flight[number] = (
-            attempt,
-            effect,
-            sent,
-            started_at,
-        )
+            recorder.record_sent(work, number, request)
+        work.calls_in_flight[number] = request  # set now, so that it is known even if recording failed
         try:
             if run.uses_threads or effect.timeout is not None or effect.blocking or key is not None:
                 answer = await _call_slowly(run, call, effect, key and (*key, attempt))

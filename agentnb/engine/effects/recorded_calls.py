@@ -99,23 +99,21 @@ def _get_text(answer: Any, name: str, kind: str) -> str | None:
     return text if isinstance(text, str) and text else None
 
 
-def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, started_at: int) -> Call:
-    """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
-    activation, number, kind, name, attempt = which
-    seconds = (run.ns() - started_at) / 1e9
-    return Call(run.position + 1, activation, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
+def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int, float], sent: Any, started_at: int) -> Call:
+    """Return the row of an interrupted attempt; `which` is its activation, call, kind, name, number and delay."""
+    return Call(run.position + 1, *which, sent, None, CUT_SHORT, (run.ns() - started_at) / 1e9)
 
 
 def end_calls(work: Work) -> None:
     """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
     run = work.run
-    for number, (attempt, effect, sent, started_at) in work.calls_in_flight.items():
+    for number, (attempt, effect, sent, started_at, wait) in work.calls_in_flight.items():
         if effect.kind in ASKED:
             if run.recorder is not None:
                 run.recorder.record_withdrawal(work.activation.id, number)
         elif not effect.is_simulated:
             row = make_interrupted_row(
-                run, (work.activation.id, number, effect.kind, effect.name, attempt), sent, started_at
+                run, (work.activation.id, number, effect.kind, effect.name, attempt, wait), sent, started_at
             )
             work.calls.append(row)
             if run.recorder is not None:

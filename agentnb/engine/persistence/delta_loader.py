@@ -170,10 +170,10 @@ class DeltaLoader:
             for read in times:
                 self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, read))
         elif what == "out":
-            number, attempt, kind, name, arguments, started_at = rest
+            number, attempt, kind, name, arguments, started_at, *wait = rest
             sent = self.sent_calls.setdefault(activation, {})
             value = sent[number][3] if arguments is None else decode_value(arguments)  # None: unchanged
-            sent[number] = [attempt, kind, name, value, started_at]
+            sent[number] = [attempt, kind, name, value, started_at, *wait]
         elif what == "back":
             attempt_row, known = rest
             row = Call(*map(decode_value, attempt_row))

@@ -3,7 +3,7 @@
 An entry is a delta (see `deltas`) with these additional fields:
 
     "told"  what steps in flight have done: ["times", activation, the times it read from a clock (microseconds)],
-             ["out", activation, call, attempt, kind, name, arguments, start (ns)],
+             ["out", activation, call, attempt, kind, name, arguments, start (ns), delay before it (s)],
             ["stays", activation, call]: the start could not be saved, so the call was not sent,
             ["back", activation, the row of an attempt, whether its arguments are in its "out"],
             ["emit", activation, the row of an event, the times read before it], ["drop", activation]: abandoned
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
     from agentnb.engine.core.history import Call, Event, History
     from agentnb.engine.core.run import Run
-    from agentnb.engine.core.work import Work
-    from agentnb.world.effect import Effect
+    from agentnb.engine.core.work import SentCall, Work
 
 
 def to_json_text(document: Any) -> str:
@@ -295,16 +294,17 @@ class Journal:
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
-    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, started_at: int) -> None:
+    def record_sent(self, work: Work, number: int, call: SentCall) -> None:
         """Record that a call is being sent, unless it may be repeated anyway.
 
         Raises:
             StepAbandoned: it cannot be saved, so the call must not be sent.
         """
-        activation = work.activation.id
+        activation, (attempt, effect, sent, started_at, wait) = work.activation.id, call
         if not must_log_start(effect):
             return
-        self._record_sent(UnansweredCall(activation, number, attempt, effect.kind, effect.name, sent, started_at))
+        out = UnansweredCall(activation, number, attempt, effect.kind, effect.name, sent, started_at, wait)
+        self._record_sent(out)
         if self.batch is None and not self._try_flush():
             self.record_withdrawal(activation, number)
             raise StepAbandoned
@@ -321,7 +321,7 @@ class Journal:
         repeats = known and to_json_text(encode(known.arguments, lenient=True)) == to_json_text(arguments)
         with self._lock:
             self._requests[call[:2]] = call
-            self._facts.append(["out", *call[:5], None if repeats else arguments, call.started_at])
+            self._facts.append(["out", *call[:5], None if repeats else arguments, call.started_at, call.wait])
 
     def _has_sent(self, call: UnansweredCall) -> bool:
         """Return True if this attempt of a call is recorded as sent."""
