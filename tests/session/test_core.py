@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import warnings
 
 import pytest
@@ -140,6 +141,27 @@ def test_a_step_made_after_going_back_has_a_new_id():
         assert len({first[1], second[1], third[1]}) == 3
         results.append((first, second, third))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_ids_of_steps_are_unique_among_all_branches_and_forks(seed, tmp_path):
+    rng = random.Random(seed)
+    run, known = session(counting(limit=4), {"n": 0}, store=tmp_path / "runs.db"), {}
+    for _ in range(30):
+        match rng.choice(["step", "step", "goto", "fork", "edit", "reopen"]):
+            case "step":
+                run.step(rng.choice([1, 1, 3]))
+            case "goto":
+                run.goto(rng.randint(0, run.position))
+            case "fork":
+                run = run.fork(rng.randint(0, run.position))
+            case "edit":
+                run.edit({"n": rng.randint(0, 3)})
+            case "reopen":
+                run.close()
+                run = nb.open(tmp_path / "runs.db", run.run_id, recipe=run.recipe)
+        for step in run.trace.steps:
+            assert known.setdefault(step.step_id, (step.step, step.timestamp)) == (step.step, step.timestamp)
 
 
 def test_the_ids_of_steps_are_the_same_in_a_file_and_in_a_store(tmp_path):

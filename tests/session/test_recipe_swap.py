@@ -208,7 +208,7 @@ def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_the_recipe_of_e
         assert fork.replay(start).ok
     report = fork.replay(recipe=load(counting(1)))
     assert (report.first_divergence.step, report.first_divergence.what) == (2, "edge")
-    once_more = fork.fork(recipe=load(counting(9)), tools={"unused": len})
+    once_more = fork.fork(recipe=load(counting(9)), tools={"add": lambda n: {"n": n + 1}})
     assert once_more.replay().ok
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.plan import Plan
 
 NEAR: Final = 32
+_BRANCH_NAME: Final = re.compile(r"branch ([0-9]{1,9})")
 _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTED)
 
 
@@ -263,7 +265,7 @@ def start_branch(run: Run, name: str | None = None) -> History:
         abandoned = (*abandoned, (tuple(run.chain), run.history.tip))
         if run.recorded is not None:
             run.recorded.leave(run)
-        name = name or f"branch {len(abandoned)}"  # its step ids depend on the name
+        name = name or _make_branch_name(run)
     new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
     shared = run.chain if run.chain[-1] is old else run.chain[: run.chain.index(old) + 1]
     sealed = max(old.sealed_step, run.position)
@@ -283,6 +285,15 @@ def start_branch(run: Run, name: str | None = None) -> History:
         run.checkpoint()
     run.set_next_due()
     return new
+
+
+def _make_branch_name(run: Run) -> str:
+    """Return the name of a new branch, unique within its run because step ids depend on it.
+
+    The branch that a run leaves is its newest one, so no other branch of the run has a higher number.
+    """
+    found = (_BRANCH_NAME.fullmatch(history.name or "") for history in run.chain)
+    return f"branch {max((int(match[1]) for match in found if match), default=0) + 1}"
 
 
 def _get_last_checkpoint(chain: list[History], step: int) -> Checkpoint:
