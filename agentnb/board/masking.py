@@ -253,7 +253,8 @@ class _Masking:
         if external_types.is_scalar(value):
             return _mask_atom(value, int)
         if kind is FrozenArray or external_types.is_array(value):
-            return external_types.mask_array(value.array if kind is FrozenArray else value, mask_value)
+            array = value.array if kind is FrozenArray else value
+            return external_types.mask_array(array, lambda item, name=None: self.mask_value(item, depth, name))
         return value
 
     def _mask_set(self, value: Any, kind: type, depth: int) -> Any:

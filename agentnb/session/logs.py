@@ -40,6 +40,7 @@ FIELDS: Final = (
 )
 LONGEST: Final = 2_000  # maximum length of a text, and of a list, in a line
 MOST: Final = 100
+MOST_PARTS: Final = 2_000  # parts of a payload in a line
 
 Redactor = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -144,8 +145,10 @@ def _to_one_line(text: str) -> str:
     return mask_text(" ".join(mask_text(text).split()))
 
 
-def _to_plain(value: Any, depth: int = 0) -> Any:
-    """Return a masked value as JSON-compatible data; long parts are truncated."""
+def _to_plain(value: Any, depth: int = 0, room: list[int] | None = None) -> Any:
+    """Return a masked value as JSON-compatible data; long parts are truncated, and so is a value with many parts."""
+    room = [MOST_PARTS] if room is None else room
+    room[0] -= 1
     match value:
         case None | bool():
             return value
@@ -155,11 +158,11 @@ def _to_plain(value: Any, depth: int = 0) -> Any:
             return value if math.isfinite(value) else str(value)
         case str():
             return str(value) if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value)} characters)"
-        case Mapping() if depth < 20:
-            plain = {safe_str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
+        case Mapping() if depth < 20 and room[0] > 0:
+            plain = {safe_str(key): _to_plain(item, depth + 1, room) for key, item in list(value.items())[:MOST]}
             return plain if len(value) <= MOST else {**plain, "…": f"{len(value)} keys"}
-        case list() | tuple() | set() | frozenset() if depth < 20:
-            items = [_to_plain(item, depth + 1) for item in list(value)[:MOST]]
+        case list() | tuple() | set() | frozenset() if depth < 20 and room[0] > 0:
+            items = [_to_plain(item, depth + 1, room) for item in list(value)[:MOST]]
             return items if len(value) <= MOST else [*items, f"… ({len(value)} items)"]
     return str(value) if isinstance(value, Decimal | date) else safe_repr(value)
 

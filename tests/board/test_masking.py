@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
@@ -98,6 +99,22 @@ def test_an_array_of_any_other_dtype_is_copied_with_its_type(dtype):
     leaving = mask_value(array)
     assert (leaving.dtype, leaving.tolist()) == (array.dtype, array.tolist())
     assert not np.shares_memory(leaving, array)
+
+
+def contain_itself(kind):
+    """Return a value that contains itself twice, in a list within an array, a Series or a DataFrame."""
+    cells = np.empty(2, dtype=object)
+    cells[0] = cells[1] = inside = ["hunter2", cells]
+    inside.append(pd.DataFrame({"a": cells}) if kind == "frame" else pd.Series(cells) if kind == "series" else cells)
+    return cells
+
+
+@pytest.mark.parametrize("kind", ["array", "series", "frame"])
+def test_an_array_that_contains_itself_is_masked(kind, none_hidden):
+    hide("hunter2")
+    masked = mask_value(contain_itself(kind))
+    assert masked[0][0] == MASK
+    assert "hunter2" not in repr(masked)
 
 
 def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):

@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+from collections import UserDict
 from datetime import datetime
 from decimal import Decimal
 
@@ -234,6 +235,15 @@ def test_deep_and_recursive_values_are_truncated():
     assert [row["message"] for row in lines.rows] == ["it is", "it is"]
     assert lines.rows[1]["payload"] == ["…", "…"]
     assert len(lines.texts[0]) < 500
+
+
+def test_a_mapping_that_contains_itself_is_truncated():
+    endless: UserDict = UserDict()
+    endless |= {"first": endless, "second": endless}
+    with logging_to() as lines:
+        log_line(logs.RUN, logging.INFO, "it is", payload=endless)
+        logs.ROOT.info("it is", extra={"payload": endless})
+    assert all(100 < len(line) < 500_000 for line in lines.texts)
 
 
 # ------------------------------------------------------------------------------------------------------------ secrets

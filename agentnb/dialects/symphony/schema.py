@@ -122,7 +122,8 @@ class AgentFields(_Part):
     @classmethod
     def _to_one_text(cls, value: Any) -> Any:
         """Join several directives to one string, one per line."""
-        return "\n".join(map(str, value)) if isinstance(value, list | tuple) else value
+        is_list = isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value)
+        return "\n".join(map(str, value)) if is_list else value
 
     @property
     def native(self) -> bool:

@@ -54,6 +54,9 @@ def test_numbers_have_limits(make: Callable[[Any], Any], valid: list[Any], inval
 def test_missing_and_null_tools_mean_none() -> None:
     assert AgentConfig(name="A", tools=None).tools == []
     assert AgentConfig(name="A", directives=["a", "b"]).directives == "a\nb"
+    assert AgentConfig(name="A", directives=["a", 2]).directives == "a\n2"
+    with pytest.raises(RecipeError, match="R114"):
+        AgentConfig(name="A", directives=["a", ["b"]])
 
 
 def test_every_mistake_is_reported_at_once() -> None:
