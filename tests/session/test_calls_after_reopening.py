@@ -121,7 +121,8 @@ def test_an_edit_applies_only_to_the_call_that_was_changed(other, sent):
     log, called = held(z=5).change(arguments={"y": 7}).log, []
     graph = using()
     graph.nodes["n"].update(other)
-    tools = {name: lambda y, name=name: called.append((name, y)) or {"a": y} for name in ("use", "other")}
+    name = graph.nodes["n"]["function"]
+    tools = {name: lambda y: called.append((name, y)) or {"a": y}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what has changed in the recipe
         session = open_stored(killed(log), "run", recipe=nb.load(graph), tools=tools)
