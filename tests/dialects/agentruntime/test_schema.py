@@ -386,6 +386,32 @@ def test_an_unknown_key_of_a_node_without_a_type_has_a_suggestion():
     assert "uses, prompt, cases, body, graph" in problem.why
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"meta": {"name": "t", "zzz": 1}}, "the keys here are: schema_version, name, defaults, providers"),
+        ({"state": {"shape": {"a": 1}, "zzz": 1}}, "the keys here are: shape, reducer, init"),
+        (
+            {"tools": [{"id": "t", "kind": "python", "impl": "m#f", "zzz": 1}]},
+            "the keys here are: id, kind, impl, mode, config, retry, timeout, repeatable",
+        ),
+        ({}, "a node is defined by its 'type', or by one of: uses, prompt, cases, body, graph"),
+        (
+            {"type": "noop"},
+            "the keys here are: id, name, description, retry, timeout, on_error, type, map",
+        ),
+        (
+            {"uses": "t"},
+            "the keys here are: id, name, description, retry, timeout, on_error, type, uses, inputs, map, repeatable",
+        ),
+    ],
+)
+def test_an_unknown_key_is_explained_by_the_keys_of_its_part(change, why):
+    is_node = not change or change.keys() & {"type", "uses"}
+    problem = first(content({"id": "n", "zzz": 1, **change}) if is_node else content(**change))
+    assert (problem.code, problem.why) == ("R112", why)
+
+
 def test_a_required_key_is_found_under_its_alias():
     problems = read(make_plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
     assert [(p.code, p.do) for p in problems] == [
