@@ -44,6 +44,7 @@ settings.register_profile("default", **_CALM, max_examples=15)  # other ones in 
 _UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 settings.register_profile("ci", **_CALM, derandomize=True, print_blob=True, max_examples=15, phases=_UNSHRUNK)
 settings.register_profile("mutants", **_CALM, derandomize=True, max_examples=15, database=None, phases=_UNSHRUNK)
+settings.register_profile("thorough", **_CALM, derandomize=True, max_examples=300, database=None, phases=_UNSHRUNK)
 settings.register_profile("full", **_CALM, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default"))
 

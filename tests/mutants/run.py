@@ -6,9 +6,10 @@ area, then the fastest of each other file. A line that runs on import, or in a c
 that run a line which names what it defines, or the class around it, and to those of the module's own file. All tests
 are collected once, in a process that has imported everything, and a fork of it runs them with the changed functions; a
 change that is not inside of a function, and one that survives, is tried in a new process. A test that fails counts if
-it fails again by itself, and passes without the change. What survives the tests is given to mypy, which every change
-has to pass as well. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each, because a
-`+` has eleven changes and a `<` five, most of them alike.
+it fails again by itself, and passes without the change. What survives is tried by tests of properties with twenty times
+as many examples (`--full` has more), and given to mypy, which every change has to pass as well. A sample (seeded) keeps
+a run within an hour: places are drawn, and one change at each, because a `+` has eleven changes and a `<` five, most of
+them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -84,6 +85,8 @@ MOST, SECONDS = 1500, 40
 SLOW = 2.0  # seconds of a test that is run after the others
 TRIES = 5  # tests that fail and do not count, until no more are tried
 FRESH = 20  # the tests that it has to survive in a new process, too
+# The properties that what survives is tried with, and how many times as many examples they get.
+PROPERTIES, EXAMPLES = 4.0, 20  # in seconds, with the usual number of examples
 NAMED = 30  # names looked for, from those of one line to what is defined with them
 EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
@@ -480,25 +483,36 @@ class Judge:
             if try_tests([test], code=None)[0] == "passed" and try_tests([test], code=mutant.code)[0] == outcome:
                 return ("killed" if outcome == "failed" else outcome), test
         # What is computed on import or kept in a cache has not changed: a new process with all of the mutant says more.
-        for few in [tests[:FRESH], tests][: 2 if outcome == "unpatched" else 1]:
-            outcome = self._try_in_new_process(few, mutant)
-            if outcome != "survived" and self._try_in_new_process(few, None) == "survived":
-                return outcome, "in a new process"
+        lists = [tests[:FRESH], tests][: 2 if outcome == "unpatched" else 1]
+        for few, profile in [*((few, "mutants") for few in lists), (self._properties(tests), "thorough")]:
+            outcome = self._try_in_new_process(few, profile, mutant)
+            if outcome != "survived" and self._try_in_new_process(few, profile, None) == "survived":
+                return outcome, "properties with more examples" if profile == "thorough" else "in a new process"
         return "survived", ""
 
-    def _try_in_new_process(self, tests: list[str], mutant: Mutant | None) -> str:
+    def _properties(self, tests: list[str]) -> list[str]:
+        """Return the tests that try a property with drawn examples, as many as fit the time for them."""
+        functions = {test: getattr(self.warm.items[test], "obj", None) for test in tests}
+        found = [test for test in tests if getattr(functions[test], "is_hypothesis_test", False)]
+        used = accumulate(self.tests.seconds[test] for test in found)
+        return [test for test, seconds in zip(found, used, strict=True) if seconds < PROPERTIES]
+
+    def _try_in_new_process(self, tests: list[str], profile: str, mutant: Mutant | None) -> str:
         """Run tests in a copy of the project with a mutant, or without one, by a new process; return the outcome."""
+        if not tests:
+            return "survived"
         listed = self.copy / "tests-to-run.txt"
         listed.write_text("\n".join(tests), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", *QUIET, *UNEXPLAINED, f"@{listed}"]
-        limit = int(3 * LIMIT + TIMES * sum(self.tests.seconds[test] for test in tests))
+        times = TIMES * (EXAMPLES if profile == "thorough" else 1)
+        limit = int(3 * LIMIT + times * sum(self.tests.seconds[test] for test in tests))
         if mutant:
             (self.copy / mutant.place.module).write_text(mutant.code, encoding="utf-8")
         try:
             process = subprocess.Popen(
                 ["bash", "-c", f'ulimit -t {limit}; exec "$@"', "-", *command],
                 cwd=self.copy,
-                env={**os.environ, "PYTHONPATH": str(self.copy)},
+                env={**os.environ, "PYTHONPATH": str(self.copy), "HYPOTHESIS_PROFILE": profile},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -95,8 +95,10 @@ def _stops_between(plan: Plan, ended: Iterable[int], due: Iterable[int]) -> bool
     return any("after" in stops.get(node, ()) for node in ended) or any("before" in stops.get(node, ()) for node in due)
 
 
-def _count_waits(run: Run, rows: Sequence[Row], opening: ActivationRow, end: ActivationRow) -> int:
-    """Return how often the inside of a composite node has waited, where nodes of one superstep wait together.
+def count_waits_inside(run: Run, rows: Sequence[Row], opening: ActivationRow, end: ActivationRow) -> list[int]:
+    """Return how often the inside of a composite node has waited in each superstep and before it, then after the last.
+
+    Nodes of one superstep wait together.
 
     Args:
         rows: the steps inside, first to last.
@@ -107,7 +109,7 @@ def _count_waits(run: Run, rows: Sequence[Row], opening: ActivationRow, end: Act
     is_complete = end.purpose == RESUME and end.event == opening.event
     supersteps = _list_supersteps(run, rows)
     final = is_complete and bool(supersteps) and _stops_between(run.plan, supersteps[-1].nodes, ())
-    return sum(_count_in_each(run.plan, supersteps)) + final
+    return [*_count_in_each(run.plan, supersteps), int(final)]
 
 
 def _count_in_each(plan: Plan, supersteps: Sequence[_Superstep]) -> Iterator[int]:
@@ -169,7 +171,7 @@ def continues_after_wait(work: Work) -> bool:
     """Return True if a step continues after a wait: its own, one inside of it, or a breakpoint before its superstep."""
     run, activation = work.run, work.activation
     return _has_asked(activation) or began_with_stop(run, activation) or any(
-        _count_waits(run, list_rows(run, inner), run.get_opening_activation(inner), activation.row)
+        sum(count_waits_inside(run, list_rows(run, inner), run.get_opening_activation(inner), activation.row))
         for inner in (work.frames if activation.purpose else ())
     )  # fmt: skip
 
@@ -227,7 +229,9 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
         if not supersteps or supersteps[-1].about != row.about:
             supersteps.append(_Superstep(row.about))
         supersteps[-1].nodes.add(row.node)
-        supersteps[-1].waits[step] = waits.get(step, 0) + (_count_waits(run, inside, opening, row) if opening else 0)
+        supersteps[-1].waits[step] = waits.get(step, 0) + (
+            sum(count_waits_inside(run, inside, opening, row)) if opening else 0
+        )
         opening, inside = row, []
     return supersteps
 
@@ -250,6 +254,7 @@ __all__ = [
     "clear_untracked",
     "continues_after_wait",
     "count_supersteps",
+    "count_waits_inside",
     "find_last_wait",
     "get_sent_input",
     "get_untracked_keys",

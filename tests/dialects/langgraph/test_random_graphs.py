@@ -37,6 +37,12 @@ LEAVES_WITHOUT_STOP = GRAPH | {
     "edges": [("b", "a")],
 }  # fmt: skip
 
+STOPS_WITHOUT_A_WRITE = GRAPH | {
+    "schema": "data",
+    "nodes": {"a": NODE},
+    "inside": {"a": GRAPH | {"schema": "data", "nodes": {"a": NODE}, "stops": {"interrupt_after": "*"}}},
+}  # fmt: skip
+
 
 def answer(question):
     return f"re {question}"
@@ -44,6 +50,7 @@ def answer(question):
 
 @example(plan=STOPS_AT_THE_END)  # the inner graph waits after its last superstep, too
 @example(plan=LEAVES_WITHOUT_STOP)  # the inner graph does not wait after the superstep in which its node leaves it
+@example(plan=STOPS_WITHOUT_A_WRITE)  # the default of an ephemeral key has gone when the inner graph continues
 @given(plan=plans())
 def test_random_graphs_run_as_in_langgraph(plan):
     compare(build(plan), {"last": "in"}, answers=answer, is_async=awaits(plan), leaves=leaves(plan))

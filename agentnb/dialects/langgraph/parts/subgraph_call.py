@@ -13,6 +13,7 @@ from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command
 from agentnb.dialects.langgraph.parts.runtime import make_context
 from agentnb.engine.core.supersteps import iter_supersteps_back
+from agentnb.engine.core.waits import count_waits_inside, list_rows
 from agentnb.engine.core.work import Body, Enter
 
 if TYPE_CHECKING:
@@ -76,21 +77,24 @@ class SubgraphCall(NodeCall):
     def _collect_streamed(self, work: Work, keys: Collection[str]) -> dict[str, Any]:
         """Return the transient keys, with their values, that were in the state when LangGraph last streamed it.
 
-        A graph's result is the state as it was streamed: after each superstep that wrote an output, and before
-        one that continues after a question. The keys were deleted when the following supersteps ended.
+        A graph's result is the state as it was streamed: after each superstep that wrote an output, and when the graph
+        continues after it has waited for a person. The keys were deleted when the following supersteps ended.
         """
         run, frame = work.run, work.frames[0]
         transient = {*run.plan.transient.get(frame.row.region, ())}.intersection(keys)
         streamed: dict[str, Any] = {}
         if not transient:
             return streamed
-        question_steps = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
-        for steps in iter_supersteps_back(run, frame):
+        opening = run.get_opening_activation(frame)
+        *counts, after_last = count_waits_inside(run, list_rows(run, frame), opening, work.activation.row)
+        if after_last:
+            return streamed
+        for steps, waits in zip(iter_supersteps_back(run, frame), reversed(counts), strict=True):
             writes = [write for step in steps for write in run.iter_writes(frame.scope, step) if write[0] in keys]
             if any(new is not ABSENT for _, _, new in writes):
                 break
             streamed |= {key: thaw(old) for key, old, _ in writes if key in transient}
-            if not question_steps.isdisjoint(range(steps[-1], steps[0] + 1)):
+            if waits:
                 break
         return streamed
 
