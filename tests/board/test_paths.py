@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.paths import APPEND, DELETE, SET, apply_change, get_at
 from agentnb.board.values import ABSENT, freeze, thaw
+from agentnb.engine.core.work import Append
 from agentnb.errors import BoardError
+from tests.property import naive_paths
 
 
 def put(value, path, new, op=SET):
@@ -98,6 +102,31 @@ def test_a_set_value_is_found_at_its_path_and_the_past_is_unchanged(value, path,
 )
 def test_deleting_removes_the_value_at_the_path_alone(value, path, after):
     assert put(value, path, ABSENT, DELETE) == after
+
+
+WHOLE = {"a": {"b": [1, {"c": 2}], "7": "seven"}, "l": [[1, 2], {"a": None}, 3], "n": None, 5: {"x": 1}}
+PATHS = [
+    *product(["a", "l", "n", "5", 5, "new"], repeat=1),
+    *product(["a", "l", "n", "5", "new"], ["b", "7", 7, 0, "0", -1, "-1", 2, 3, "4", -4, "x"]),
+    *product(["a", "l"], ["b", 0, "1"], [0, "1", -1, "a", 2, "9"]),
+]
+
+
+@pytest.mark.parametrize("op", [SET, DELETE, APPEND])
+@pytest.mark.parametrize("path", PATHS, ids=str)
+def test_a_change_at_any_path_is_that_of_plain_lists_and_dicts(op, path):
+    before, new = freeze(WHOLE), ["new"]
+    try:
+        expected = naive_paths.changed(WHOLE, path, {SET: new, DELETE: ABSENT, APPEND: Append(new)}[op])
+    except naive_paths.RefusedError:
+        with pytest.raises(BoardError, match=r"B10[34]"):
+            apply_change(before, path, op, new, ("key", *path))
+        return
+    after = apply_change(before, path, op, new, ("key", *path))
+    assert thaw(after) == expected
+    assert thaw(before) == WHOLE
+    assert (after is before) == (expected == WHOLE)
+    assert all(str(key) == str(path[0]) or after[key] is before[key] for key in WHOLE)
 
 
 def test_deleting_a_missing_path_returns_the_same_value():
