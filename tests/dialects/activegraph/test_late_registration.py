@@ -50,3 +50,11 @@ def test_an_invalid_behavior_changes_nothing():
         Runtime(built_graph, behaviors=[first, first])
     assert get_registration_event(built_graph.session._parts.run) == -1
     assert built_graph.session.recipe.nodes == {}
+
+
+def test_a_run_keeps_the_name_of_its_first_runtime():
+    shared = graph()
+    first = Runtime(shared, behaviors=[], name="alpha")
+    assert first.session.name == "alpha"
+    second = Runtime(shared, behaviors=[], name="beta")
+    assert (second.session.name, first.session.name) == ("alpha", "alpha")
