@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from agentnb.engine.core.time_travel import fork_run, goto, open_tip, repair, start_branch
 from agentnb.world.effect import Effect
 from tests.engine.graph_shapes import branches, go_on, step
@@ -57,6 +59,27 @@ def test_truncating_removes_every_row_after_a_step():
     assert data(run) == {"n": 1}
     one(run)
     assert data(run) == {"n": 2}
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_counts_that_were_made_before_truncating_are_those_of_the_remaining_steps(kept):
+    async def looks(work):
+        work.emit("x")
+        await work.call(Effect("tool", "t", {}, target=lambda: 1))
+
+    run = run_of(looks, looks, looks)
+    go_on(run)
+    history = run.history
+
+    def counts():
+        by_node = [(history.list_steps(node, 9), history.count_calls("tool", node, 9)) for node in range(3)]
+        return by_node, history.count_calls("tool", None, 9), history.last_event(9)
+
+    assert counts() == ([([1], 1), ([2], 1), ([3], 1)], 3, 3)
+    goto(run, kept)
+    history.truncate(kept)
+    expected = [([step], 1) if step <= kept else ([], 0) for step in (1, 2, 3)]
+    assert counts() == (expected, kept, kept)
 
 
 def test_truncating_reports_whether_frames_had_changed():
