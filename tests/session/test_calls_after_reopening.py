@@ -198,6 +198,32 @@ def logged(session, log):
     return session, log
 
 
+@pytest.mark.parametrize("saved", ["from the start", "while it waits"])
+def test_a_step_in_flight_draws_the_same_numbers_after_a_kill(saved):
+    drawn = []
+
+    async def draw(work):
+        drawn.append((work.random.random(), work.run.ids("thing")))
+        return await work.call(Effect("tool", "use", {}, target=lambda: {"a": 1}))
+
+    def make(log=None):
+        shape = Shape([leaf("draw", draw), leaf("last", lambda work: {})], [Edge("draw", "last")], ("draw",), [], {})
+        return session_of("draws", shape)
+
+    session = make()
+    if saved == "from the start":
+        session, log = logged(session, None)
+    session.breakpoints.add(call="use", side="before")
+    session.step()
+    if saved == "while it waits":
+        session, log = logged(session, None)
+    assert session.status == "in_flight"
+    reopened, _ = logged(make(), killed(log))
+    reopened.step()
+    assert len(drawn) == 2
+    assert drawn[0] == drawn[1]
+
+
 def first_changed():
     """Return the same when the first call has been changed and waits."""
     session, called, log = two_calls()
