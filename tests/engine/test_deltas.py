@@ -2,22 +2,29 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import deque
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.engine.core import scheduler
+from agentnb.engine.core.drivers import find_heads
+from agentnb.engine.core.history import History
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import CHECKPOINT_ROWS
+from agentnb.engine.core.step import step as engine_step
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.persistence.delta_loader import load_document
 from agentnb.engine.persistence.deltas import VERSION
 from agentnb.engine.persistence.snapshot import dump, restore_run
 from agentnb.errors import StoreError
-from agentnb.recipe.model import Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.secrets import MASK
 from agentnb.store import MemoryLog
+from tests.engine.graph_shapes import leaf
+from tests.engine.small_runs import run_of
 from tests.session.small_sessions import graph, looping, session
 from tests.trace.random_runs import KINDS, counter, go, node, odyssey, started
 
@@ -76,6 +83,56 @@ def test_checkpoints_of_a_restored_run_are_as_far_apart_as_they_are_large():
         assert distance <= following.step - checkpoint.step < distance + CHECKPOINT_ROWS
     last = checkpoints[-1]
     assert run.history.tip < last.step + 2 * CHECKPOINT_ROWS + sum(map(len, last.data.values()))
+
+
+def branches(width, length):
+    """Return a run of one node with so many branches, each a line of so many nodes."""
+    regions = [Region(f"r{branch}", (f"n{branch}_0",), owner="n0") for branch in range(width)]
+    nodes = [
+        leaf(f"n{branch}_{at}", lambda work, at=at: {"x": at}, scope=f"r{branch}")
+        for branch in range(width)
+        for at in range(length)
+    ]
+    edges = [Edge(f"n{branch}_{at}", f"n{branch}_{at + 1}") for branch in range(width) for at in range(length - 1)]
+    nest = Node("n0", "nest", bodies=tuple(region.id for region in regions), params={"policy": "child"})
+    return run_of(nodes=[nest, *nodes], edges=edges, regions=regions)
+
+
+def compare_histories(restored, run):
+    for name in History.__slots__:
+        if name not in {"tables", "plan", "parent", "checkpoints", "_last_inherited"}:
+            assert getattr(restored, name, None) == getattr(run, name, None), name
+
+
+@pytest.mark.parametrize("short", [0, scheduler.SHORT], ids=["changed in place", "written anew"])
+@pytest.mark.parametrize("steps", [1, 2, 5, 8, 10, 14])
+def test_the_queue_of_branches_that_advance_in_turn_is_restored(steps, short, monkeypatch):
+    monkeypatch.setattr(scheduler, "SHORT", short)
+    run = branches(3, 4)
+    heads = deque()
+    for _ in range(steps):
+        known = {activation.id for activation in heads}
+        heads.extend(activation for activation in find_heads(run) if activation.id not in known)
+        engine_step(run, heads.popleft())
+    restored = restore_run(run.plan, dump_as_json(run))
+    compare_histories(restored.history, run.history)
+    assert restored.frontier() == run.frontier()
+    for at in [*range(steps), steps]:
+        goto(run, at)
+        goto(restored, at)
+        assert restored.frontier() == run.frontier()
+    assert facts(go(restored, 20)) == facts(go(run, 20))
+
+
+@given(st.integers(0, 10_000))
+def test_a_restored_history_has_the_same_rows(seed):
+    run = odyssey(seed)
+    restored = restore_run(run.plan, dump_as_json(run))
+    for mine, other in zip(restored.chain, run.chain, strict=True):
+        assert [*mine.start_times] == [*other.start_times]
+        assert (mine.interventions, mine.events) == (other.interventions, other.events)
+        for name in ("read_steps", "read_codes", "rare", "opened_frames", "closed_frames", "insertions", "in_place"):
+            assert getattr(mine, name) == getattr(other, name), name
 
 
 def test_values_that_share_parts_are_stored_as_differences():
