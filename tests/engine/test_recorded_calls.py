@@ -30,6 +30,11 @@ class OddError(ExecutionError):
         super().__init__(PROBLEM)
 
 
+class SealedError(Exception):
+    def __init_subclass__(cls):
+        raise TypeError("it has no subclasses")
+
+
 class Twin:
     class SameError(Exception):
         pass
@@ -77,6 +82,7 @@ def test_a_recorded_model_answer_has_its_usage():
         ExecutionError("of one's own words: yes"),
         LLMError(PROBLEM),
         OddError(3),
+        SealedError("no"),
     ],
     ids=repr,
 )

@@ -297,6 +297,24 @@ def test_a_change_does_not_outlive_its_step():
     assert set(called) == {1}
 
 
+def test_a_change_of_a_step_that_is_retried_survives_a_kill():
+    def use(y):
+        called.append(y)
+        raise ValueError("no")
+
+    log, recipe, called = MemoryLog(), nb.load(using()), []
+    session = nb.Session(recipe, {"y": 1}, tools={"use": use}, store=log, run_id="run")
+    session.step()
+    assert session.status == "failed"
+    session.breakpoints.add(call="use", side="before")
+    session.retry()
+    session.change(session.pending[0].id, arguments={"y": 7})
+    reopened = open_stored(killed(log), "run", recipe=recipe, tools={"use": use})
+    reopened.breakpoints.clear()
+    reopened.step()
+    assert called == [1, 7]
+
+
 def emitting(type, payload, log=None):
     """Return a session whose node emits an event and makes two calls, of which each waits; its calls; and its log."""
     called = []

@@ -105,6 +105,19 @@ def test_a_run_created_despite_an_error_is_not_created_twice(log, does):
     refused("L412", log.create, row("two"), some(1, 2))
 
 
+@pytest.mark.parametrize("does", [True, False], ids=["arrived", "did not arrive"])
+@pytest.mark.parametrize("ids", [("two",), ("two", "three")])
+def test_runs_added_despite_an_error_are_not_added_twice(log, does, ids):
+    runs = [(row(run_id), some(1, 2)) for run_id in ids]
+    breaks(log, "COMMIT", does=does)
+    with pytest.raises(Exception, match="L4"):
+        log.add(runs)
+    log.add(runs)
+    assert {run.run_id for run in log.runs()} == {"one", *ids}
+    assert all(list(log.entries(run_id)) == some(1, 2) for run_id in ids)
+    refused("L412", log.add, runs)
+
+
 @pytest.mark.parametrize("statement", ["BEGIN", "UPDATE agentnb_standing", "INSERT INTO agentnb_entries", "COMMIT"])
 @pytest.mark.parametrize("does", [True, False], ids=["after", "before"])
 def test_an_interrupt_leaves_no_transaction_open(log, lasting, statement, does):

@@ -198,13 +198,15 @@ def test_without_an_id_the_last_written_run_is_used(store):
 def test_imported_runs_are_added_atomically_and_have_no_writer(store):
     store.log.add([(row("a", status="finished", steps=2), some(1, 2)), (row("b"), [])])
     store.log.add([])
+    store.log.add([(row("only", created=CREATED - timedelta(days=1)), some(1, 1))])
+    assert store.log.last("only") == 1
     assert [(row.run_id, row.status, row.steps, row.writer) for row in store.log.runs()] == [
-        ("b", "ready", 0, None), ("a", "finished", 2, None),
+        ("b", "ready", 0, None), ("a", "finished", 2, None), ("only", "ready", 0, None),
     ]  # fmt: skip
     assert list(store.log.entries("a")) == some(1, 2)
     refused("L412", store.log.add, [(row("c"), some(1, 1)), (row("a"), some(1, 1))])
     refused("L411", store.log.add, [(row("c"), some(1, 1)), (row("d"), some(2, 2))])
-    assert [row.run_id for row in store.log.runs()] == ["b", "a"]
+    assert [row.run_id for row in store.log.runs()] == ["b", "a", "only"]
     (store.log if store.kind == "memory" else store.another()).append("a", some(3, 3))
     assert store.log.last("a") == 3
 

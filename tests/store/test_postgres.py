@@ -57,6 +57,14 @@ def test_a_connection_has_the_default_settings_unless_the_url_has_others(postgre
     assert (expected.items() <= settings.items(), lock_timeout) == (True, "1500ms")
 
 
+def test_a_connection_that_cannot_be_configured_is_closed(postgres_url, monkeypatch):
+    connections, connect = [], psycopg.connect
+    monkeypatch.setattr(psycopg, "connect", lambda **given: connections.append(connect(**given)) or connections[-1])
+    with pytest.raises(psycopg.Error):
+        PostgresServer(postgres_url, "there", -1).open_reader()
+    assert [connection.closed for connection in connections] == [True]
+
+
 # ------------------------------------------------------------------------------------------------------- gone, and back
 
 

@@ -91,6 +91,18 @@ def test_a_process_that_cannot_be_inspected_counts_as_alive(mine, monkeypatch):
     assert is_alive(mine)
 
 
+def test_without_psutil_only_this_process_is_alive(mine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    writer_identity._read_own_start.cache_clear()
+    try:
+        assert identify_writer("a token").started == 0.0
+    finally:
+        writer_identity._read_own_start.cache_clear()
+    assert is_alive(mine)
+    for distance in (-1, 1):
+        assert not is_alive(replace(mine, pid=mine.pid + distance))
+
+
 def test_setting_the_clock_has_no_effect(mine, monkeypatch):
     if sys.platform != "linux":
         pytest.skip("elsewhere the time when a process began is told in the clock's own time")
