@@ -263,6 +263,8 @@ def test_settings_of_a_system_need_an_existing_system(verb, id):
         lambda graph: graph.set_retry("work", attempts=True),
         lambda graph: graph.set_retry("work", 2, -1),
         lambda graph: graph.set_retry("work", 2, "soon"),
+        lambda graph: graph.set_retry("work", 2, float("inf")),
+        lambda graph: graph.add_switch("route", Plan, str, [("a", tell, tell)]),
         lambda graph: graph.add_loop_n("again", -1, tell),
         lambda graph: graph.add_loop_n("again", 1.5, tell),
         lambda graph: graph.add_parallel("both", ["tell"]),
@@ -338,6 +340,7 @@ def test_a_ready_made_graph_is_copied_with_updated_references():
     assert (both.branches, graph.get_node(both.join).sources, again.body_entry) == (["work_2", "tell"],) * 1 + (
         ["work_2", "tell"], "note",
     )  # fmt: skip
+    assert both.join == "both_join"
     (handler,) = [edge for edge in graph.edges if edge.kind == "error"]
     assert (handler.source, handler.target, handler.last, handler.resume) == ("work_2", "fix", "fix", True)
     assert graph.given_types == [Plan]
