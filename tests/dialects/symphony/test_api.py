@@ -412,3 +412,11 @@ def test_the_shared_registry_is_the_default(monkeypatch: pytest.MonkeyPatch) -> 
 def test_invalid_tools_are_a_problem(tools: Any) -> None:
     with pytest.raises(nb.RecipeError, match="the tools are a"):
         AgentExecutor(AgentConfig(name="A"), llm=["x"], tools=tools)
+
+
+def test_a_task_that_cannot_begin_has_an_apology_as_its_result() -> None:
+    done = executor(call("ok")).execute_task(5)
+    assert (done.success, done.result.fallback, done.result.agent) == (False, True, "Helper")
+    assert done.result.response == "Sorry: Helper could not work on the task 5."
+    assert (done.result.tools_executed, done.metrics.tool_calls) == ((), 0)
+    assert not executor(NONE).execute_task("hi").result.fallback
