@@ -85,8 +85,9 @@ MOST, SECONDS = 1500, 40
 SLOW = 2.0  # seconds of a test that is run after the others
 TRIES = 5  # tests that fail and do not count, until no more are tried
 FRESH = 20  # the tests that it has to survive in a new process, too
-# The properties that what survives is tried with, and how many times as many examples they get.
-PROPERTIES, EXAMPLES = 4.0, 20  # in seconds, with the usual number of examples
+# The tests of properties that what survives is tried with: their seconds with the usual number of examples, and how
+# many times as many they get.
+PROPERTIES, EXAMPLES = 2.0, 20
 NAMED = 30  # names looked for, from those of one line to what is defined with them
 EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
