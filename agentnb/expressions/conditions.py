@@ -22,7 +22,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean, with_article
 from agentnb.expressions.comparisons import compile_comparison
@@ -446,8 +446,18 @@ def _compile_expression(text: str, *, strict: bool, place: Place | None) -> Temp
     return template
 
 
+_POSITIONAL: Final = {
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+}
+
+
 def check_callable(value: Any, place: Place | None) -> None:
-    """Raise RecipeError, R310, if `value` cannot be called with the board alone, or is asynchronous."""
+    """Raise RecipeError, R310, if `value` cannot be called with the board alone, or is asynchronous.
+
+    A parameter with a default keeps its default, so one without is needed.
+    """
     order = "write an expression (score > 3), a JsonLogic dict or a function of the board"
     if not callable(value):
         raise RecipeError(make_condition_problem(value, place, f"it is {with_article(type(value).__name__)}", order))
@@ -466,11 +476,15 @@ def check_callable(value: Any, place: Place | None) -> None:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return  # some built-in functions have no signature
+    why, order = "", "define it with one argument, the board"
     try:
         signature.bind({})
     except TypeError as error:
         why = f"it cannot be called with the board alone: {error}"
-        raise RecipeError(make_condition_problem(value, place, why, "define it with one argument, the board")) from None
+    if not any(each.default is each.empty for each in signature.parameters.values() if each.kind in _POSITIONAL):
+        why = why or "it has no parameter for the board: those with a default keep it"
+    if why:
+        raise RecipeError(make_condition_problem(value, place, why, order))
 
 
 def make_condition_problem(value: Any, place: Place | None, why: str, order: str) -> Problem:

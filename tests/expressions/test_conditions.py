@@ -372,6 +372,8 @@ def test_callables_that_accept_the_board_are_conditions(value):
         (3, "it is an int"),
         (None, "it is a NoneType"),
         (lambda: True, "cannot be called with the board alone"),
+        (lambda limit=3: limit > 2, "has no parameter for the board"),
+        (lambda *, limit=3: limit > 2, "cannot be called with the board alone"),
         (lambda board, other: True, "cannot be called with the board alone"),
         (later, "an async function"),
         (AskingLater(), "an async function"),
