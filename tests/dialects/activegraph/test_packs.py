@@ -6,6 +6,7 @@ import importlib
 from dataclasses import asdict
 from datetime import date
 
+import activegraph.packs
 import pytest
 from pydantic import BaseModel
 
@@ -181,6 +182,15 @@ def test_global_registrations_do_not_belong_to_a_pack():
             Pack("demo", "1", behaviors=[listener])
     finally:
         clear_registry()
+
+
+@pytest.mark.parametrize("part", ["object_types", "relation_types", "behaviors", "tools", "policies", "prompts"])
+@pytest.mark.parametrize("members", [[5], ["name"], {"name": 1}, "name", None, [None]])
+def test_what_is_no_part_of_a_pack_is_rejected(part, members):
+    with pytest.raises((AttributeError, TypeError)):
+        activegraph.packs.Pack(name="p", version="1", **{part: members})
+    with pytest.raises(PackValidationError, match=f"R230: .*{part}"):
+        Pack("p", "1", **{part: members})
 
 
 def test_a_decorator_of_packs_does_not_change_the_registry():

@@ -11,7 +11,7 @@ import inspect
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -29,7 +29,7 @@ from agentnb.dialects.activegraph.errors import (
 from agentnb.dialects.activegraph.parts import behaviors as registering
 from agentnb.dialects.activegraph.parts import llm_delivery, tools
 from agentnb.dialects.activegraph.parts.events import to_plain
-from agentnb.errors import Problem, did_you_mean
+from agentnb.errors import Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 
 ENTRY_POINTS: Final = "agentnb.activegraph_packs"  # the group under which a distribution names its packs
@@ -159,7 +159,14 @@ class Pack(_Frozen):
             )
         _check_model(self.settings_schema, where, "settings_schema")
         for part, kind in _PARTS.items():
-            names = [each.name for each in getattr(self, part) if hasattr(each, "name")]
+            members = getattr(self, part)
+            if not isinstance(members, Collection):
+                raise _make_invalid_error(f"{part}={safe_repr(members)} is not a list", where, f"list each {kind}")
+            if part != "capabilities" and (nameless := [each for each in members if not hasattr(each, "name")]):
+                raise _make_invalid_error(
+                    f"{safe_repr(nameless[0])} in {part} is not {with_article(kind)}", where, f"list each {kind} itself"
+                )
+            names = [each.name for each in members if hasattr(each, "name")]
             twice = next((name for name, count in Counter(names).items() if count > 1), None)
             if twice is not None:
                 raise _make_invalid_error(f"duplicate {kind} name {twice!r}", where, "reuse one of them")
