@@ -656,8 +656,10 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
     Atoms are compared with their types, because 1 and True differ.
     """
     cls = type(frozen)
-    if copied is frozen or cls is Opaque:
+    if copied is frozen:
         return True
+    if cls is Opaque:
+        return copied is frozen.value
     if type(copied) in COPIES:
         return freeze(copied, frozen) is frozen
     if cls in ATOMS:  # they may be equal and still differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -256,17 +257,18 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
     """Raise for scripted answers (of people or of a model) under names that are not nodes of the recipe.
 
     Raises:
-        ExecutionError: X101, every unknown name.
+        ExecutionError: X101, the unknown names: all, or ten of very many.
     """
     if answers is None and llm is None:
         return
+    most = len(recipe.nodes) + 10  # a mapping may be endless
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
         Problem("X101", f"there is no node {safe_repr(name)}", f"{word}=...",
                 f"the recipe's nodes are: {list_names(recipe.nodes)}",
                 did_you_mean(name, recipe.nodes, "use one of them"))
         for word, script in scripts.items() if isinstance(script, Mapping)
-        for name in script if name not in recipe.nodes
+        for name in islice(script, most) if name not in recipe.nodes
     ]  # fmt: skip
     if problems:
         raise ExecutionError(*problems)

@@ -34,6 +34,7 @@ from agentnb.board.values import (
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.errors import BoardError
 from tests.board.naive_values import SHAPES, check_frozen_after, check_measured, fresh
+from tests.board.test_codec import VALUES
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
 
@@ -386,3 +387,17 @@ def test_a_value_that_is_built_level_by_level_may_be_as_deep_as_any_other(wrap):
         frozen = freeze(wrap(frozen))
     assert is_refused(plain)
     assert is_refused(wrap(frozen))
+
+
+class Thing:
+    """An object that the board holds by reference."""
+
+
+@pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: [value], lambda value: {"in": [{"a": value}]}])
+def test_a_value_of_any_class_replaces_one_of_any_other(wrap):
+    values = [*VALUES, Thing(), Thing()]
+    frozen = [freeze(wrap(value)) for value in values]
+    for old in frozen:
+        for new, value in zip(frozen, values, strict=True):
+            assert repr(freeze(wrap(value), old)) == repr(new)

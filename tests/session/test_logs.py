@@ -214,7 +214,7 @@ class Odd:
         (Odd(), "<odd>"),
         ({"deep": [{"in": {1}}]}, {"deep": [{"in": [1]}]}),
         ([2**20_000, -(2**20_000)], [hex(2**20_000), hex(-(2**20_000))]),
-        ({2**20_000: 1}, {"<int that cannot be shown: ValueError>": 1}),
+        ({2**20_000: 1}, {hex(2**20_000)[:1_999] + "…": 1}),
     ],
 )
 def test_any_value_can_be_logged(value, told):
