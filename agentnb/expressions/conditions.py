@@ -481,7 +481,8 @@ def check_callable(value: Any, place: Place | None) -> None:
         signature.bind({})
     except TypeError as error:
         why = f"it cannot be called with the board alone: {error}"
-    if not any(each.default is each.empty for each in signature.parameters.values() if each.kind in _POSITIONAL):
+    needed = (each.default is each.empty for each in signature.parameters.values() if each.kind in _POSITIONAL)
+    if (inspect.isfunction(value) or inspect.ismethod(value)) and not any(needed):
         why = why or "it has no parameter for the board: those with a default keep it"
     if why:
         raise RecipeError(make_condition_problem(value, place, why, order))
