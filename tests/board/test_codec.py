@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board import codec
-from agentnb.board.codec import Record, decode, encode
+from agentnb.board.codec import Record, decode, encode, is_known
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import StoreError
 from agentnb.recipe.model import WIDE
@@ -395,3 +395,23 @@ def test_only_an_address_with_a_password_is_stored_as_masked():
     assert encode("https://example.com/a?b=1") == "https://example.com/a?b=1"
     stored = encode("https://ann:pw-4711@example.com/a")
     assert (stored["$"], "pw-4711" in stored["v"], "example.com" in stored["v"]) == ("masked", False, True)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda value: value,
+        lambda value: [1, value],
+        lambda value: (1, value),
+        lambda value: {"a": [{"b": value}]},
+        lambda value: Pair(1, value),
+        lambda value: Order(1, [value]),
+    ],
+)
+def test_a_value_is_known_if_all_parts_are(wrap):
+    unknown = decode({"$": "of a later version", "v": 1})
+    assert is_known(freeze(wrap("known")))
+    assert is_known(freeze(wrap([1, ("a", None)])))
+    assert not is_known(freeze(wrap(unknown)))
+    assert not is_known(freeze(wrap([unknown])))
+    assert not is_known(freeze(wrap(Masked("***"))))

@@ -14,6 +14,20 @@ def refusals(text, *, bare=False):
 
 
 @pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{{ " + "9" * 5000 + " }}", 1),
+        ("a\n{{ x", 2),
+        ("\n\n{{ x|random }}", 3),
+        ("\n{{ _x }}", 2),
+        ("\n\n{% include 'x' %}", 3),
+    ],
+)
+def test_a_refusal_names_the_line(text, line):
+    assert [refusal.line for refusal in refusals(text)] == [line]
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         ("{{ x", "R301"),

@@ -64,6 +64,12 @@ def test_in_a_draft_a_missing_target_after_a_taken_edge_is_harmless():
     assert "gone" not in recipe.nodes
 
 
+def test_in_a_draft_the_edges_after_a_missing_target_are_kept():
+    edges = [("a", "b"), ("a", "gone"), ("b", "c"), ("a", "lost"), ("c", "d")]
+    recipe = load(content(["a", "b", "c", "d"], edges, topology={"status": "draft"}))
+    assert ways(recipe) == [("a", "b", "sequential"), ("b", "c", "sequential"), ("c", "d", "sequential")]
+
+
 def test_an_edge_from_a_missing_node_is_reported():
     assert codes(content(["a"], [("gone", "a")])) == ["R104"]
 

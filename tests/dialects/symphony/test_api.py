@@ -10,6 +10,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor, LLMHandler, LLMResponse, ToolRegistry
+from agentnb.dialects.symphony.api import make_result
 from agentnb.errors import with_article
 from tests.dialects.symphony.symphony_agents import call, executor, registry
 
@@ -420,3 +421,13 @@ def test_a_task_that_cannot_begin_has_an_apology_as_its_result() -> None:
     assert done.result.response == "Sorry: Helper could not work on the task 5."
     assert (done.result.tools_executed, done.metrics.tool_calls) == ((), 0)
     assert not executor(NONE).execute_task("hi").result.fallback
+
+
+def test_the_result_of_a_task_that_has_not_finished_is_an_apology() -> None:
+    session = nb.Session(nb.load(AgentConfig(name="A")), {"task": "wait"}, llm=["done"])
+    session.step()
+    result = make_result(session)
+    assert (result.success, result.result.fallback, result.result.agent) == (False, True, "A")
+    assert result.result.response == "Sorry: A could not finish the task 'wait'."
+    session.run()
+    assert (make_result(session).success, make_result(session).result.fallback) == (True, False)
