@@ -376,12 +376,13 @@ def test_none_is_a_value_to_judge():
 # ------------------------------------------------------------------------------------------------ beyond coreason
 
 
-def test_an_evaluator_in_a_graph_may_have_a_nested_target():
+@pytest.mark.parametrize("critic", [len, lambda work="other", text="": len(text)])
+def test_an_evaluator_in_a_graph_may_have_a_nested_target(critic):
     graph = nx.DiGraph()
     graph.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=2, pass_route="end")
     graph.add_node("end", kind="noop")
     graph.add_edge("judge", "end")
-    run = session(graph, {"work": {"text": "abc"}}, tools={"critic": len})
+    run = session(graph, {"work": {"text": "abc"}}, tools={"critic": critic})
     run.run()
     assert (path(run), run.trace.score, run.trace.steps[0].inputs) == (["judge", "end"], 3.0, {"work.text": "abc"})
     assert [read.key for read in run.trace.steps[0].reads] == ["work"]
