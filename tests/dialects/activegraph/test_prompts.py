@@ -11,6 +11,7 @@ from tests.dialects.activegraph.runtimes import runtime
 
 class Note(BaseModel):
     text: str
+    about: str = ""
 
 
 class Model:

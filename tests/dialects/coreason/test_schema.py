@@ -120,6 +120,14 @@ def test_a_complete_file_keeps_its_hash(recipe):
     assert parsed == read
 
 
+def test_the_order_of_keys_does_not_change_the_hash():
+    recipes = [
+        make_definition(metadata={"name": "t", "x-design": dict(design)})
+        for design in ([("x", 1), ("y", 2)], [("y", 2), ("x", 1)])
+    ]
+    assert recipes[0].compute_hash() == recipes[1].compute_hash()
+
+
 def test_dumping_and_reading_keeps_the_hash():
     recipe = make_definition(metadata={"name": "t", "x-design": {"x": 1, "y": 2}}, policy={"priority": "critical"})
     parsed = RecipeDefinition.model_validate_json(recipe.to_json())
