@@ -258,11 +258,11 @@ class Columns:
         used = find_used(path_numbers, len(self.codes))
         deep = [number for number in used if len(self.codes[number][1]) > 1]
         if not deep and new.plain and not (self.write_codes & 3).any():
-            # Only whole keys were set: old values are atoms too, and absent at a key's first write.
+            # Only whole keys were set: an old value is the key's new value of before, and absent at its first write.
             absent = np.zeros(len(path_numbers), dtype=bool)
             absent[find_firsts(path_numbers, used)] = True
             return Values(
-                to_objects(mask_atoms(self.old_values), len(path_numbers)),
+                to_objects(mask_atoms(self.old_values) if new.masked else self.old_values, len(path_numbers)),
                 path_numbers,
                 self.secret,
                 absent=absent,
@@ -374,13 +374,21 @@ class Columns:
 class Values:
     """Frozen values with the code of their keys; `plain` if all are atoms.
 
-    `absent` is a mask of missing values, `hide` a mask of values below the name of a secret.
+    `masked` is True if some of these are not as they are on the board, `absent` is a mask of missing values, `hide` a
+    mask of values below the name of a secret.
     """
 
     def __init__(
-        self, frozen: Objects, where: NDArray[Any], secret: NDArray[np.bool_], *, absent: NDArray[np.bool_], plain: bool
+        self,
+        frozen: Objects,
+        where: NDArray[Any],
+        secret: NDArray[np.bool_],
+        *,
+        absent: NDArray[np.bool_],
+        plain: bool,
+        masked: bool = False,
     ) -> None:
-        self.frozen, self.absent, self.plain = frozen, absent, plain
+        self.frozen, self.absent, self.plain, self.masked = frozen, absent, plain, masked
         self.hide: NDArray[np.bool_] | None = secret[where] if secret.any() else None
 
     @classmethod
@@ -393,7 +401,9 @@ class Values:
         if not types.isdisjoint((Absent, Sentinel)):
             absent = np.fromiter((type(value) in (Absent, Sentinel) for value in values), dtype=bool, count=size)
         plain = is_simple(values, types, {Absent, Sentinel})
-        return cls(to_objects(mask_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
+        shown = mask_atoms(values) if plain else values
+        masked = shown is not values
+        return cls(to_objects(shown, size), where, secret, absent=absent, plain=plain, masked=masked)
 
 
 def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
