@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
-from agentnb.board.values import freeze
+from agentnb.board.values import ABSENT, freeze
 from agentnb.secrets import MASK, Masked, count_secrets, count_settled, hide, is_secret, mask_text
 from agentnb.text import safe_repr
 
@@ -115,6 +115,14 @@ def test_an_array_that_contains_itself_is_masked(kind, none_hidden):
     masked = mask_value(contain_itself(kind))
     assert masked[0][0] == MASK
     assert "hunter2" not in repr(masked)
+
+
+@pytest.mark.parametrize("rest", [[], [None], [ABSENT, 1.5], ["text"]])
+def test_a_large_number_in_any_column_can_be_shown(rest, none_hidden):
+    column = mask_atoms([1, 2**20_000, *rest])
+    assert (column, str(column[1])) == ([1, 2**20_000, *rest], hex(2**20_000))
+    small = [1, 2, *rest]
+    assert mask_atoms(small) == small
 
 
 def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):

@@ -299,8 +299,10 @@ def test_a_rule_that_fails_is_a_problem(rule):
 
 @pytest.mark.parametrize("number", [10**30, "\ud800"])
 def test_a_value_that_the_library_cannot_represent_is_reported_at_load(number):
-    with pytest.raises(RecipeError, match="R315"):
-        compile_rule({"==": [{"var": "x"}, number]})
+    for place, where in ((None, "<rule>"), (Place("f.py", 3, 1), "f.py:3:1")):
+        with pytest.raises(RecipeError) as caught:
+            compile_rule({"==": [{"var": "x"}, number]}, place=place)
+        assert [(problem.code, problem.where) for problem in caught.value.problems] == [("R315", where)]
 
 
 # -------------------------------------------------------------------------------------------------- answers, copies
