@@ -671,7 +671,7 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
     if cls is FrozenList:
         if type(copied) is not list or len(copied) != frozen.size:
             return False
-        return all(map(is_unchanged, copied, frozen.items))
+        return all(map(is_, copied, frozen.items)) or all(map(is_unchanged, copied, frozen.items))
     return _is_other_unchanged(copied, frozen, cls)
 
 

@@ -541,7 +541,8 @@ class Run:
 
     def iter_activations_back(self, start: int = 0) -> Iterator[tuple[int, ActivationRow]]:
         """Yield the steps after step `start` up to the position, last first, with their activations."""
-        for history, end in reversed(self.parts()):
+        parts = [(self.history, self.position)] if start >= self.history.base else self.parts()
+        for history, end in reversed(parts):
             for step in range(end, max(history.base, start), -1):
                 yield step, self.tables.activations[history.step_activations[step - history.base]]
 
