@@ -84,13 +84,7 @@ def get_events_before(run: Run, frame: Frame) -> list[Event]:
         is_concurrent = row.branch >= 0 and own.get((row.parent, row.opened_at), number) != number
         return not is_concurrent and (row.parent < 0 or precedes(row.parent))
 
-    return [event for event in events if event.step is None or precedes(_get_frame(run, event.step))]
-
-
-def _get_frame(run: Run, step: int) -> int:
-    """Return the number of the frame in which a step ran."""
-    history = run.find_history_of_step(step)
-    return run.tables.activations[history.step_activations[step - history.base]].frame
+    return [event for event in events if event.step is None or precedes(run.get_step_activation(event.step).frame)]
 
 
 __all__ = ["get_events_before", "get_visible_events", "make_event", "restore_event", "stamp_events"]

@@ -533,11 +533,14 @@ class Run:
         """Return the history of the chain that contains a step, the one that is being committed included."""
         return next(history for history in reversed(self.chain) if history.base < step)
 
+    def get_step_activation(self, step: int) -> ActivationRow:
+        """Return the activation that ran in a step."""
+        history = self.find_history_of_step(step)
+        return self.tables.activations[history.step_activations[step - history.base]]
+
     def get_opening_activation(self, frame: Frame) -> ActivationRow:
         """Return the activation of a composite node in which it opened a frame."""
-        opened = frame.row.opened_at
-        history = self.find_history_of_step(opened)
-        return self.tables.activations[history.step_activations[opened - history.base]]
+        return self.get_step_activation(frame.row.opened_at)
 
     def iter_activations_back(self, start: int = 0) -> Iterator[tuple[int, ActivationRow]]:
         """Yield the steps after step `start` up to the position, last first, with their activations."""
@@ -569,10 +572,7 @@ class Run:
 
     def get_last_activation(self) -> ActivationRow | None:
         """Return the activation of the step at the run's position; None before the first."""
-        for history, end in reversed(self.parts()):
-            if end > history.base:
-                return self.tables.activations[history.step_activations[end - history.base]]
-        return None
+        return self.get_step_activation(self.position) if self.position else None
 
     def get_node_id(self, activation: int) -> str:
         """Return the id of an activation's node."""
