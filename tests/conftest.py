@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -64,6 +65,16 @@ def program(mark: str) -> str:
         message = f"{names[0]!r} is not on the PATH; to run this test: {cure}"
         pytest.fail(message, pytrace=False) if IN_CI else pytest.skip(message)
     return executable
+
+
+# The text of a set of texts, whose order depends on the process, or of an object by its address.
+_UNSTABLE = re.compile(r"\{'[^']*', | at 0x[0-9a-f]+")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a test whose name differs from process to process: pytest-xdist could not distribute it."""
+    if _UNSTABLE.search(item.name):
+        raise pytest.UsageError(f"{item.nodeid}: this name differs from process to process; give the parameter an id")
 
 
 def pytest_collection_finish() -> None:

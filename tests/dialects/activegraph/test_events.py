@@ -54,7 +54,7 @@ class Size(enum.IntEnum):
         (Size.LARGE, 3),
         ({Color.RED: 1, Size.LARGE: 2}, {"red": 1, "3": 2}),
     ],
-    ids=repr,
+    ids=["set", "frozenset", "decimal", "uuid", "date", "datetime", "str enum", "int enum", "enums as keys"],
 )
 def test_values_that_json_lacks_are_converted(value, expected):
     for convert in (to_plain, to_canonical, freeze_json):
