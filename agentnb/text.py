@@ -17,7 +17,7 @@ from agentnb.secrets import MASK, get_longest_form, is_secret, mask_text, needs_
 LONGEST_TEXT: Final = 20_000  # characters of a text that is shown as a whole: a message, a part of a Problem
 DEEPEST: Final = 20  # levels of a value that are shown
 MOST_PARTS: Final = 2000  # parts that are visited, even if they are so small that more would fit
-LONGEST_NUMBER: Final = 2000  # bits; Python may refuse to convert an int of more than about 2100 to text
+WIDE: Final = 2**2048  # Python may refuse to write more than 640 decimal digits; ints from here on are hexadecimal
 
 
 class Fields(NamedTuple):
@@ -198,12 +198,12 @@ def to_json_integer(value: int) -> int | str:
         >>> to_json_integer(3), to_json_integer(2**4000)[:6]
         (3, '0x1000')
     """
-    return value if value.bit_length() <= LONGEST_NUMBER else hex(value)
+    return value if -WIDE < value < WIDE else hex(value)
 
 
 def _format_integer(value: int) -> str:
     bits = int.bit_length(value)
-    if bits <= LONGEST_NUMBER:
+    if bits < WIDE.bit_length():
         return mask_text(int.__repr__(value))
     sign, top = ("-" if int.__lt__(value, 0) else ""), int.__rshift__(int.__abs__(value), bits - 32)
     return f"{sign}0x{top:08x}… ({bits} bits)"
@@ -291,6 +291,7 @@ def _get_attribute(value: Any, name: str) -> Any:
 
 __all__ = [
     "UNREADABLE",
+    "WIDE",
     "Fields",
     "call",
     "get_class_name",

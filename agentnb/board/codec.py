@@ -40,7 +40,6 @@ from agentnb.board.values import (
 )
 from agentnb.bounds import find_excess
 from agentnb.errors import Problem, StoreError, format_error_line, to_printable, with_article
-from agentnb.recipe.model import WIDE
 from agentnb.secrets import (
     MASK,
     NUMBERS,
@@ -53,7 +52,7 @@ from agentnb.secrets import (
     mask_text,
     needs_masking,
 )
-from agentnb.text import UNREADABLE, call, get_class_name, safe_repr
+from agentnb.text import UNREADABLE, WIDE, call, get_class_name, safe_repr
 
 TAG: Final = "$"
 MOST_CODECS: Final = 3  # nesting of users' codecs

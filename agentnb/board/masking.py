@@ -31,7 +31,6 @@ from agentnb.board.values import (
     thaw,
 )
 from agentnb.bounds import DEPTH_LIMIT
-from agentnb.recipe.model import WIDE
 from agentnb.secrets import (
     MASK,
     NUMBERS,
@@ -44,7 +43,7 @@ from agentnb.secrets import (
     mask_bytes,
     mask_text,
 )
-from agentnb.text import call, safe_repr
+from agentnb.text import WIDE, call, safe_repr
 
 INSIDE_ITSELF: Final = "…"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 from agentnb.arguments import plain_arguments
 from agentnb.display import get_view
 from agentnb.errors import Place, Problem, pluralize
-from agentnb.text import safe_repr
+from agentnb.text import WIDE, safe_repr
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,7 +34,6 @@ Routing = Literal["first", "all", "supersteps"]
 Path = tuple[str | int, ...]
 ROOT = "root"
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-WIDE = 2**2048  # Python may reject decimal strings of more than 640 digits; larger numbers are hexadecimal strings
 
 
 class Send(NamedTuple):

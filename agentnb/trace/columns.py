@@ -22,8 +22,8 @@ from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.expressions.paths import format_path, resolve_path
-from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
+from agentnb.text import WIDE
 from agentnb.trace.row_index import StepIndex, count_edits, get_previous
 
 Ints = NDArray[np.int64]

@@ -26,8 +26,8 @@ from agentnb.board import codec
 from agentnb.board.codec import Record, decode, encode, is_known
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import StoreError
-from agentnb.recipe.model import WIDE
 from agentnb.secrets import MASK, Masked, is_secret
+from agentnb.text import WIDE
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
 
