@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
@@ -128,9 +129,13 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
     return next((str(word) for word in path if is_secret(word)), None)
 
 
-def mask_atoms(values: Any) -> Any:
-    """Return a column for output: strings, bytes and numbers that are or contain a secret are masked."""
-    types = {*map(type, values)}
+def mask_atoms(values: Any, types: AbstractSet[type]) -> Any:
+    """Return a column for output: strings, bytes and numbers that are or contain a secret are masked.
+
+    Args:
+        values: atoms.
+        types: the types of all of them.
+    """
     kinds = types & {str, bytes, UUID, *NUMBERS}
     if kinds <= {int, float} and not SECRETS.numbers:
         integers = (

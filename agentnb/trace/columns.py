@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -23,12 +22,12 @@ from agentnb.engine.core.history import CARRIED
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.expressions.paths import format_path, resolve_path
 from agentnb.secrets import is_secret
-from agentnb.text import WIDE
 from agentnb.trace.row_index import StepIndex, count_edits, get_previous
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
-# Types that pandas can display and compare without user code; comparing a Decimal may raise.
+# Types that pandas can display and compare without user code; comparing a Decimal may raise. A wide integer is shown as
+# another type.
 SIMPLE: Final = ATOMS - {Absent, Decimal, Fraction, range}
 _KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
 
@@ -64,19 +63,6 @@ def find_firsts(numbers: NDArray[Any], targets: Sequence[int]) -> list[int]:
             firsts.setdefault(number, start + position)
         start, size = start + size, size * 4
     return list(firsts.values())
-
-
-def is_simple(values: Iterable[Any], types: AbstractSet[type], missing: AbstractSet[type]) -> bool:
-    """Return True if pandas can display and compare values of these types, and none is a huge integer.
-
-    `types` are those of all values, `missing` those that stand for a missing value.
-    """
-    if not types - missing <= SIMPLE:
-        return False
-    if int not in types:
-        return True
-    numbers = values if types == {int} else [value for value in values if type(value) is int]
-    return min(numbers) > -WIDE and max(numbers) < WIDE
 
 
 def mask_identical(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
@@ -262,7 +248,10 @@ class Columns:
             absent = np.zeros(len(path_numbers), dtype=bool)
             absent[find_firsts(path_numbers, used)] = True
             return Values(
-                to_objects(mask_atoms(self.old_values) if new.masked else self.old_values, len(path_numbers)),
+                to_objects(
+                    mask_atoms(self.old_values, set(map(type, self.old_values))) if new.masked else self.old_values,
+                    len(path_numbers),
+                ),
                 path_numbers,
                 self.secret,
                 absent=absent,
@@ -396,12 +385,15 @@ class Values:
         """Create Values: check the types, and find the missing values."""
         size = len(where)
         values = values if len(values) == size else values[:size]
-        types = set(map(type, values))
+        types, missing = set(map(type, values)), {Absent, Sentinel}
         absent = np.zeros(size, dtype=bool)
-        if not types.isdisjoint((Absent, Sentinel)):
-            absent = np.fromiter((type(value) in (Absent, Sentinel) for value in values), dtype=bool, count=size)
-        plain = is_simple(values, types, {Absent, Sentinel})
-        shown = mask_atoms(values) if plain else values
+        if not types.isdisjoint(missing):
+            absent = np.fromiter((type(value) in missing for value in values), dtype=bool, count=size)
+        shown, plain = values, types - missing <= SIMPLE
+        if plain:
+            shown = mask_atoms(values, types)
+            if shown is not values and not set(map(type, shown)) - missing <= SIMPLE:
+                shown, plain = values, False  # with a wide integer
         masked = shown is not values
         return cls(to_objects(shown, size), where, secret, absent=absent, plain=plain, masked=masked)
 

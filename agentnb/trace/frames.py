@@ -19,7 +19,7 @@ from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
 from agentnb.text import replace_surrogates, safe_repr
-from agentnb.trace.columns import Columns, Objects, Values, choose_int_type, is_simple, to_objects
+from agentnb.trace.columns import SIMPLE, Columns, Objects, Values, choose_int_type, to_objects
 from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
 from agentnb.trace.row_index import OPS, TYPES, StepIndex
 from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource
@@ -351,7 +351,7 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         indices = np.searchsorted(steps, numbers, side="right")
         cells = values[indices]
         types = set(map(type, cells))
-        simple = is_simple(cells, types, {type(pd.NA)})
+        simple = types - {type(pd.NA)} <= SIMPLE
         column = pd.Series(cells, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=cells))
         data[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
     return pd.DataFrame(data, copy=False)
@@ -461,9 +461,9 @@ def _to_value_column(values: Sequence[Any] | Objects, targets: Sequence[str] | N
 
 
 def _mask_leaving(values: Objects, target: str) -> Objects:
-    plain = set(map(type, values)) <= ATOMS - {type(ABSENT)}
-    if plain and find_secret_word(parse_path(target)) is None:
-        return to_objects(mask_atoms(values))
+    types = set(map(type, values))
+    if types <= ATOMS - {type(ABSENT)} and find_secret_word(parse_path(target)) is None:
+        return to_objects(mask_atoms(values, types))
     return to_objects([_mask_value(value, target) for value in values])
 
 
