@@ -115,9 +115,9 @@ def make_world(
     if llm is None and WHOLE in agents:
         llm = agents[WHOLE].llm
     if llm is None and (provider := recipe.meta.get("provider")) is not None:
-        from agentnb.world.llm.providers import client_of
+        from agentnb.world.llm.providers import client_of_recipe
 
-        llm = client_of(*provider)
+        llm = client_of_recipe(*provider)
     return World(
         tools=passed,
         llm=llm,
@@ -147,9 +147,9 @@ def replace_world(
     unchanged = {name: old.tools[name] for name in recipe.tools if name not in fresh}
     loaded = _load_tools(replace(recipe, tools=fresh), passed) if fresh else {}
     if llm is None and old.llm is None and (provider := recipe.meta.get("provider")) is not None:
-        from agentnb.world.llm.providers import client_of
+        from agentnb.world.llm.providers import client_of_recipe
 
-        llm = client_of(*provider)
+        llm = client_of_recipe(*provider)
     return World(
         tools={**passed, **unchanged, **loaded},
         llm=old.llm if llm is None else llm,

@@ -19,6 +19,7 @@ class GeminiClient(VendorClient):
     package: ClassVar[str] = "google.genai"
     extra: ClassVar[str] = "gemini"
     variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    of_connection: ClassVar[frozenset[str]] = frozenset({"http_options"})
     plain_calls: ClassVar[bool] = False  # a call is sent back with the signature that it came with
 
     def connect(self) -> Any:

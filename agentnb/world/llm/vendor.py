@@ -213,6 +213,7 @@ class VendorClient(ABC):
     default_url: ClassVar[str | None] = None
     needs_key: ClassVar[bool] = True
     plain_calls: ClassVar[bool] = True  # it accepts tool calls in messages that have only id, name and arguments
+    of_connection: ClassVar[frozenset[str]] = frozenset()  # arguments that a request must not change: its address
 
     def __init__(
         self,
@@ -311,6 +312,12 @@ class VendorClient(ABC):
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
         check_settings({k: v for k, v in settings.items() if k in OF_REQUESTS}, f"node {request.node!r}")
+        for name in self.of_connection & settings.get("kwargs", {}).keys():
+            raise AgentRuntimeError(
+                Problem("X334", f"a request sets {name!r}", f"node {request.node!r}",
+                        "it is part of the connection, which is the same for all requests of a client",
+                        "set it in the provider's settings, in `client_kwargs`")
+            )  # fmt: skip
         schema = thaw(freeze(settings.get("schema", own.get("schema"))))
         limit = request.timeout or settings.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return VendorRequest(

@@ -369,7 +369,14 @@ def test_an_unknown_setting_is_reported_at_its_place():
 
 @pytest.mark.parametrize(
     ("settings", "code"),
-    [("{type: nobody}", "X330"), ("{}", "X332"), ("{api_key: '{{env.NOPE_X}}'}", "X333"), ("{model: 5}", "X334")],
+    [
+        ("{type: nobody}", "X330"),
+        ("{}", "X332"),
+        ("{api_key: '{{env.NOPE_X}}'}", "X333"),
+        ("{model: 5}", "X334"),
+        ("{client_kwargs: {profile: p}}", "X367"),
+        ("{base_url: 'http://127.0.0.1:9'}", "X368"),
+    ],
 )
 def test_errors_of_a_provider_are_reported_at_their_place(tmp_path, monkeypatch, settings, code):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -52,6 +52,16 @@ def test_kwargs_that_the_sdk_does_not_know_are_a_problem(serve):
     assert server.asked == []
 
 
+def test_a_request_does_not_change_the_address(serve):
+    server, other = serve(Gemini.whole()), serve(Gemini.whole())
+    elsewhere = request(settings={"kwargs": {"http_options": {"base_url": other.url}}})
+    with pytest.raises(AgentRuntimeError, match="X334: a request sets 'http_options'"):
+        ask(client(Gemini, server), elsewhere)
+    assert (server.asked, other.asked) == ([], [])
+    ask(client(Gemini, server, kwargs={"http_options": {"timeout": 9_000}}))
+    assert len(server.asked) == 1
+
+
 def test_a_schema_is_sent_with_the_type_of_the_answer(serve):
     config = sent(serve, request(settings={"schema": SCHEMA}), Gemini.whole("{}")).body["generationConfig"]
     assert (config["responseMimeType"], config["responseJsonSchema"]) == ("application/json", SCHEMA)

@@ -7,7 +7,7 @@ from agentnb.world.llm.anthropic import AnthropicClient
 from agentnb.world.llm.base import to_client
 from agentnb.world.llm.gemini import GeminiClient
 from agentnb.world.llm.openai import LMStudioClient, OpenAIClient, OpenAICompatibleClient
-from agentnb.world.llm.providers import client_of
+from agentnb.world.llm.providers import PROVIDERS, client_of, client_of_recipe
 from agentnb.world.llm.simulated import SimulatedClient
 
 KEY = {"api_key": "a-key-0815"}
@@ -79,3 +79,59 @@ def test_the_url_of_a_compatible_server_may_come_from_the_environment(monkeypatc
     assert client_of("lmstudio:m").base_url == "http://127.0.0.1:1234/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:1234/v1"
+
+
+VENDORS = [kind for kind, cls in PROVIDERS.items() if cls.needs_key]
+ELSEWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def vendor_keys(monkeypatch):
+    for cls in PROVIDERS.values():
+        for name in cls.variables:
+            monkeypatch.setenv(name, "v3ndor-4711")
+
+
+@pytest.mark.parametrize("kind", VENDORS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"base_url": ELSEWHERE},
+        {"base_url": ELSEWHERE, "api_key": ""},
+        {"client_kwargs": {"base_url": ELSEWHERE}},
+        {"client_kwargs": {"http_options": {"base_url": ELSEWHERE}}},
+        {"kwargs": {"http_options": {"base_url": ELSEWHERE}}},
+    ],
+)
+@pytest.mark.usefixtures("vendor_keys")
+def test_a_key_that_a_recipe_does_not_name_goes_only_to_its_vendor(kind, settings):
+    with pytest.raises(AgentRuntimeError, match=r"X368(.|\n)*api_key: '\{\{env\."):
+        client_of_recipe("ours:m", {"type": kind, **settings})
+    name = PROVIDERS[kind].variables[0]
+    named = client_of_recipe("ours:m", {"type": kind, **settings, "api_key": f"{{{{env.{name}}}}}"})
+    assert named.key == client_of_recipe(f"{kind}:m", {}).key == "v3ndor-4711"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"config": {"authentication": {"identity_token": {"source": "file", "path": "/etc/passwd"}}}},
+        {"profile": "default"},
+        {"workload_identity": {}},
+        {"admin_api_key": None},
+        {"api_key": None},  # the SDK would look for another one
+        {"vertexai": True},
+        {"enterprise": True},
+        {"debug_config": {"client_mode": "record", "replays_directory": "/tmp"}},
+        {"http_options": {"client_args": {"cert": "/etc/passwd"}}},
+    ],
+)
+@pytest.mark.usefixtures("vendor_keys")
+def test_a_recipe_sets_only_harmless_arguments_of_a_client(arguments):
+    for kind in VENDORS:
+        with pytest.raises(AgentRuntimeError, match="X367: the recipe sets 'client_kwargs"):
+            client_of_recipe(f"{kind}:m", {**KEY, "client_kwargs": {"timeout": 3, **arguments}})
+        assert client_of_recipe(f"{kind}:m", {**KEY, "client_kwargs": {"timeout": 3}}).key == KEY["api_key"]
+        assert (
+            client_of(f"{kind}:m", {**KEY, "client_kwargs": arguments}).model == "m"
+        )  # what the user writes in Python
