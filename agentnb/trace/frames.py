@@ -22,7 +22,7 @@ from agentnb.text import replace_surrogates, safe_repr
 from agentnb.trace.columns import SIMPLE, Columns, Objects, Values, choose_int_type, to_objects
 from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
 from agentnb.trace.row_index import OPS, TYPES, StepIndex
-from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource
+from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource, infer_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -352,8 +352,10 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         cells = values[indices]
         types = set(map(type, cells))
         simple = types - {type(pd.NA)} <= SIMPLE
-        column = pd.Series(cells, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=cells))
-        data[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
+        column = infer_numbers(cells) if len(types) == 1 and types <= {int, float, bool} else None
+        if column is None:
+            column = pd.Series(cells, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=cells))
+        data[key] = column
     return pd.DataFrame(data, copy=False)
 
 

@@ -316,12 +316,8 @@ class ValueArray(ExtensionArray):
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return the results of a function applied to each value: numbers as numbers, all others unchanged."""
         objects = to_objects(list(values))
-        fitting = pd.Series(objects, dtype=object).infer_objects()
-        return (
-            fitting.array
-            if isinstance(fitting.dtype, np.dtype) and fitting.dtype.kind in "biuf"
-            else type(self)(objects=objects)
-        )
+        numbers = infer_numbers(objects)
+        return type(self)(objects=objects) if numbers is None else numbers.array
 
     def _values_for_factorize(self) -> tuple[Objects, Any]:
         return self.get_values(), pd.NA
@@ -350,6 +346,15 @@ class ValueArray(ExtensionArray):
 
 def _from_values(values: list[Any]) -> ValueArray:
     return ValueArray(objects=to_objects(values))
+
+
+def infer_numbers(values: Objects) -> pd.Series[Any] | None:
+    """Return a column of numbers or bools; None if the values are others, or too large for a numpy type."""
+    try:
+        column = pd.Series(values, dtype=object, copy=False).infer_objects()
+    except OverflowError:  # before pandas 3
+        return None
+    return column if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf" else None
 
 
 def to_json_text(value: Any) -> str:
@@ -424,4 +429,13 @@ def _are_equal(left: Any, right: Any) -> bool:
     return bool(same) if isinstance(same, bool | np.bool_) else bool(np.all(same))
 
 
-__all__ = ["DictSource", "ItemSource", "Source", "ValueArray", "ValueDtype", "ValueSource", "to_json_text"]
+__all__ = [
+    "DictSource",
+    "ItemSource",
+    "Source",
+    "ValueArray",
+    "ValueDtype",
+    "ValueSource",
+    "infer_numbers",
+    "to_json_text",
+]

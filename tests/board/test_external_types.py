@@ -150,7 +150,7 @@ def test_a_column_type_that_cannot_be_stored_exactly_is_not_stored(value):
     "value",
     [
         np.zeros(1, dtype=[("a", "i4")]), np.ma.array([1, 2], mask=[False, True]), np.array([[1]]).view(np.matrix),
-        pd.Series(pd.date_range("2024-01-01", periods=2, tz=tz.gettz("Europe/Berlin"))),
+        pd.Series(pd.date_range("2024-01-01", periods=2, tz=tz.tzoffset("Home", 3600))),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_timestamp_of_any_year_survives_a_round_trip(year, zone):
 
 
 def test_a_timestamp_in_a_zone_without_a_name_keeps_its_offset():
-    moment = pd.Timestamp("2024-07-01", tz=tz.gettz("Europe/Berlin"))
+    moment = pd.Timestamp("2024-07-01", tz=tz.tzoffset("Home", 3600))
     assert decode(encode(moment)).isoformat() == moment.isoformat()
 
 

@@ -12,6 +12,7 @@ import pytest
 import agentnb as nb
 
 LARGE = 10**5000  # Python refuses to write its digits
+AS_INDEX = pd.Index([LARGE], dtype=object)
 
 
 class Hostile:
@@ -51,9 +52,11 @@ def list_frames(session):
 @pytest.mark.parametrize(
     "value",
     [
-        LARGE, -LARGE, [LARGE], (LARGE,), {LARGE}, frozenset({LARGE}), {LARGE: {"a": LARGE}}, Fraction(1, LARGE),
-        make_array(LARGE, 1), make_array(Hostile(), 1), make_array([1], [2]), pd.Series([LARGE, 1]),
-        pd.DataFrame({"a": [LARGE]}), pd.DataFrame({LARGE: [1]}), pd.DataFrame({"a": [1]}, index=[LARGE]),
+        LARGE, -LARGE, 2**1500,
+        [LARGE], (LARGE,), {LARGE}, frozenset({LARGE}), {LARGE: {"a": LARGE}}, Fraction(1, LARGE),
+        make_array(LARGE, 1), make_array(Hostile(), 1), make_array([1], [2]), pd.Series([LARGE, 1], dtype=object),
+        pd.DataFrame({"a": [LARGE]}, dtype=object), pd.DataFrame([[1]], columns=AS_INDEX),
+        pd.DataFrame({"a": [1]}, index=AS_INDEX),
         pd.DataFrame({"a": [Hostile(), 1]}), pd.Series([[Hostile()], {"a": Hostile()}]), [pd.Series([Hostile()])],
     ],
     ids=lambda value: type(value).__name__,
