@@ -540,7 +540,7 @@ def to_items(value: Mapping[Any, Any]) -> Any:
 def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
     # The type is checked with `type`: `isinstance` reads `__class__`, which may be code that raises.
     cls = type(value)
-    if issubclass(cls, _ATOM_BASES) or external_types.is_scalar(value):
+    if issubclass(cls, _ATOM_BASES) or external_types.is_scalar(value) or external_types.is_scalar_of_pandas(value):
         return like if is_unchanged(value, like) else value
     if issubclass(cls, Mapping):
         return _freeze_mapping(value, like, walk)

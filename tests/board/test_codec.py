@@ -130,7 +130,6 @@ VALUES = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*opaque")
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_every_value_survives_a_round_trip(value):
     assert alike(there_and_back(value), value)
