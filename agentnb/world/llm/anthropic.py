@@ -124,7 +124,7 @@ async def _read_stream(events: Any, ask: VendorRequest) -> Reply:
             elif event.type == "content_block_delta":
                 if event.delta.type == "text_delta":
                     reply.add(event.delta.text, ask.on_token)
-                elif event.delta.type == "input_json_delta" and event.index in reply.calls:
+                elif event.delta.type == "input_json_delta" and event.index in reply.keys:
                     reply.call(event.index, arguments=event.delta.partial_json)
                 elif event.delta.type == "input_json_delta":
                     pieces.add(event.delta.partial_json, ask.on_token)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import os
 import re
 import sys
@@ -36,12 +35,17 @@ from agentnb.world.llm.base import (
 from agentnb.world.llm.env import substitute_env
 from agentnb.world.llm.errors import UnreadableResponse, to_failure
 from agentnb.world.llm.settings import OF_REQUESTS, SAMPLING, check_settings
-from agentnb.world.llm.structured import find_json
+from agentnb.world.llm.structured import find_json, parse_whole_json
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_ANSWER: Final = 600.0  # default timeout of an SDK, in seconds
 MILLION: Final = 1_000_000
+# The vendors' reasons for an end at which a call may break off; Gemini's calls are always whole.
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded", "content_filter", "refusal"})
+_CALLED: Final = frozenset(  # the vendors' reasons for an end with a call
+    {"tool_calls", "function_call", "tool_use", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"}
+)
 SHORTEST_KEY: Final = 8  # shorter keys, and keys of letters only, are placeholders that some servers accept
 
 
@@ -103,8 +107,8 @@ class RequestedCall:
 class Reply:
     """A vendor's response. `is_complete` is true at the end of its stream; `value` is an answer that is not text.
 
-    `calls` are the tool calls, in order, by the key that identifies their pieces while they arrive; `finish` is the
-    vendor's name for the reason why the response ended.
+    `calls` are the tool calls, in order, and `keys` the last one of each key that identifies pieces while they arrive;
+    `finish` is the vendor's name for the reason why the response ended.
     """
 
     text: list[str] = field(default_factory=list)
@@ -114,14 +118,21 @@ class Reply:
     is_complete: bool = False
     refused: str = ""
     value: Any = None
-    calls: dict[Any, RequestedCall] = field(default_factory=dict)
+    calls: list[RequestedCall] = field(default_factory=list)
+    keys: dict[Any, RequestedCall] = field(default_factory=dict)
     finish: str = ""
 
     def call(
         self, key: Any, id: str | None = None, name: str | None = None, arguments: Any = None, signature: str = ""
     ) -> None:
-        """Add a tool call or a further piece of one. Arguments are pieces of JSON text, or a whole mapping."""
-        requested = self.calls.setdefault(key, RequestedCall())
+        """Add a tool call or a further piece of one. Arguments are pieces of JSON text, or a whole mapping.
+
+        A name with another id begins another call: some servers give all calls of a stream the same index, or none.
+        """
+        requested = self.keys.get(key)
+        if requested is None or (name and id and requested.id and id != requested.id):
+            requested = self.keys[key] = RequestedCall()
+            self.calls.append(requested)
         requested.id, requested.signature = id or requested.id, signature or requested.signature
         requested.name += name or ""
         if isinstance(arguments, str):
@@ -345,14 +356,23 @@ class VendorClient(ABC):
             raise UnreadableResponse("the answer breaks off")
         if reply.value is not None:
             content = reply.value
+            if reply.finish in _CUT_OFF:  # a server completes the JSON of arguments that break off
+                raise self._make_json_error(_describe_end(reply, "the JSON breaks off"), ask, self._parse_usage(reply))
         elif ask.schema is not None and not reply.calls:
             content = self._parse_value(content, ask, self._parse_usage(reply))
-        calls = tuple(self._call(call, number, reply, ask) for number, call in enumerate(reply.calls.values()))
+        calls = tuple(self._call(call, number, reply, ask) for number, call in enumerate(reply.calls))
         if reply.value is None and ask.schema is None and not calls and not content.strip():
             raise LLMError(
                 Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),
                         _describe_end(reply, "there is neither text nor a call of a tool"),
                         "raise max_tokens, rephrase the request, or use another model"),
+                is_retryable=True, usage=self._parse_usage(reply),
+            )  # fmt: skip
+        if reply.value is None and not calls and reply.finish in _CALLED:
+            raise LLMError(
+                Problem("X365", f"{self._name(ask)} calls a tool, but the call is missing in its answer",
+                        self._name(ask), _describe_end(reply, "there is only text"),
+                        "try again, or use another model or server"),
                 is_retryable=True, usage=self._parse_usage(reply),
             )  # fmt: skip
         return LLMResponse(
@@ -366,11 +386,13 @@ class VendorClient(ABC):
             LLMError: X365, its arguments are not a JSON object.
         """
         arguments, why = requested.value, "they are not a JSON object"
-        if arguments is None:
+        if not requested.text and reply.finish in _CUT_OFF and requested is reply.calls[-1]:
+            arguments, why = None, "they break off"
+        elif arguments is None:
             try:
-                arguments = json.loads(requested.text or "{}")
-            except (ValueError, RecursionError) as error:  # the parser's own depth limit
-                why = f"{type(error).__name__}: {error}"
+                arguments = parse_whole_json(requested.text or "{}")
+            except ValueError as error:
+                why = str(error)
         if not isinstance(arguments, Mapping):
             raise LLMError(
                 Problem("X365", f"{self._name(ask)} calls {requested.name!r} with arguments that cannot be parsed",
@@ -383,13 +405,20 @@ class VendorClient(ABC):
 
     def _parse_value(self, text: str, ask: VendorRequest, usage: Usage) -> Any:
         try:
-            return find_json(text)
+            value = find_json(text)
         except ValueError as error:
-            raise LLMError(
-                Problem("X339", f"{self._name(ask)} did not answer with the requested JSON", self._name(ask),
-                        str(error), "try again, raise max_tokens, or use a model that supports schemas"),
-                is_retryable=True, usage=usage,
-            ) from None  # fmt: skip
+            raise self._make_json_error(str(error), ask, usage) from None
+        if value is None:
+            raise self._make_json_error("the answer is null", ask, usage)
+        return value
+
+    def _make_json_error(self, why: str, ask: VendorRequest, usage: Usage) -> LLMError:
+        """X339: the answer is not the requested JSON."""
+        return LLMError(
+            Problem("X339", f"{self._name(ask)} did not answer with the requested JSON", self._name(ask), why,
+                    "try again, raise max_tokens, or use a model that supports schemas"),
+            is_retryable=True, usage=usage,
+        )  # fmt: skip
 
     def _parse_usage(self, reply: Reply) -> Usage:
         prices = self._settings.get("prices")

@@ -87,6 +87,14 @@ def test_incomplete_json_in_a_stream_is_an_error(serve):
         ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=[].append))
 
 
+@pytest.mark.parametrize("arguments", [{}, {"title": "Ra"}])
+def test_the_json_of_a_schema_that_breaks_off_is_an_error(arguments, serve):
+    content = [{"type": "tool_use", "id": "t", "name": "answer", "input": arguments}]
+    server = serve(Anthropic.whole(content=content, stop_reason="max_tokens"))
+    with pytest.raises(LLMError, match=r"X339(.|\n)*breaks off; it ended with 'max_tokens'"):
+        ask(client(Anthropic, server), request(settings={"schema": SCHEMA}))
+
+
 def test_a_refusal_is_reported(serve):
     with pytest.raises(LLMError, match="X344: anthropic:m-1 gave no answer: refusal"):
         ask(client(Anthropic, serve(Anthropic.whole(content=[], stop_reason="refusal"))))

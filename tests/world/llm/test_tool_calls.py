@@ -11,7 +11,7 @@ import pytest
 from agentnb.world.llm.base import LLMError, LLMMessage, LLMRequest, LLMResponse, ToolCall, ToolDefinition, Usage
 from agentnb.world.llm.vendor import name_sent
 from tests.session.small_sessions import session
-from tests.world.llm.model_server import of_json
+from tests.world.llm.model_server import of_events, of_json
 from tests.world.llm.protocols import PROTOCOLS, Anthropic, Gemini, OpenAI, ask, client, request
 
 each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
@@ -135,7 +135,20 @@ def conversation():
 
 
 @both
-@pytest.mark.parametrize("broken", ['{"q": ', "[1]", "null", '"q"', "{'q': 1}", "[" * 20_000])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '{"q": ',
+        "[1]",
+        "null",
+        '"q"',
+        "{'q': 1}",
+        "[" * 20_000,
+        '{"q": NaN}',
+        '{"q": "\\ud800"}',
+        f'{{"q": {"9" * 5000}}}',
+    ],
+)
 def test_invalid_arguments_are_an_error_with_usage(streams, broken, serve):
     llm = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
     with pytest.raises(LLMError, match=r"X365.*'search'(.|\n)*'length'") as caught:
@@ -147,6 +160,67 @@ def test_incomplete_arguments_in_a_stream_of_anthropic_are_an_error(serve):
     server = serve(Anthropic.stream_calls(("search", '{"q": "ra'), finish="max_tokens"))
     with pytest.raises(LLMError, match=r"X365(.|\n)*'max_tokens'"):
         ask(client(Anthropic, server), asked(streams=True)[1])
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+@both
+def test_a_call_of_openai_without_its_arguments_is_an_error_if_the_answer_breaks_off(streams, finish, serve):
+    cut = answer(OpenAI, streams, ("clock", "{}"), ("search", ""), finish=finish)
+    with pytest.raises(LLMError, match=rf"X365.*'search'(.|\n)*break off; it ended with '{finish}'"):
+        ask(client(OpenAI, serve(cut)), asked(streams=streams)[1])
+    whole = answer(OpenAI, streams, ("clock", ""), ("search", '{"q": "rain"}'), finish=finish)
+    called = ask(client(OpenAI, serve(whole)), asked(streams=streams)[1]).tool_calls
+    assert [dict(call.arguments) for call in called] == [{}, {"q": "rain"}]
+
+
+@pytest.mark.parametrize("finish", ["max_tokens", "refusal"])
+def test_a_call_of_anthropic_that_breaks_off_is_an_error(finish, serve):
+    # The server completes the JSON of arguments that break off; a stream shows where they do.
+    for cut, streams in [
+        (Anthropic.calls(("search", "{}"), finish=finish), False),
+        (Anthropic.calls(("search", '{"q": "ra"}'), finish=finish), False),
+        (Anthropic.stream_calls(("search", ""), finish=finish), True),
+    ]:
+        with pytest.raises(LLMError, match=rf"X365.*'search'(.|\n)*'{finish}'"):
+            ask(client(Anthropic, serve(cut)), asked(streams=streams)[1])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lost"),
+    [
+        (OpenAI, OpenAI.calls(text="Let me see.")),
+        (OpenAI, OpenAI.calls(text="Let me see.", finish="function_call")),
+        (Anthropic, Anthropic.whole("Let me see.", stop_reason="tool_use")),
+        (Gemini, Gemini.whole("Let me see.", reason="MALFORMED_FUNCTION_CALL")),
+        (Gemini, Gemini.whole("Let me see.", reason="UNEXPECTED_TOOL_CALL")),
+    ],
+)
+def test_a_call_that_is_missing_beside_text_is_an_error(protocol, lost, serve):
+    with pytest.raises(LLMError, match=r"X365.*the call is missing") as caught:
+        ask(client(protocol, serve(lost)), asked()[1])
+    assert (caught.value.is_retryable, caught.value.usage) == (True, Usage(7, 3))
+
+
+@pytest.mark.parametrize("index", [{}, {"index": None}, {"index": 0}])
+@pytest.mark.parametrize("arguments", ["{}", ""])
+def test_calls_of_a_stream_with_the_same_index_differ_by_their_ids(index, arguments, serve):
+    head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    deltas = [
+        {"tool_calls": [{**index, "id": "a", "type": "function", "function": {"name": "clock", "arguments": ""}}]},
+        {
+            "tool_calls": [{**index, "id": "new", "function": {"arguments": arguments}}]
+        },  # of the same call, without name
+        {"tool_calls": [{**index, "id": "b", "type": "function", "function": {"name": "search", "arguments": ""}}]},
+        {"tool_calls": [{**index, "function": {"arguments": '{"q": '}}]},
+        {"tool_calls": [{**index, "function": {"arguments": '"rain"}'}}]},
+    ]
+    rows = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    rows.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    reply = ask(client(OpenAI, serve(of_events(*rows, end="data: [DONE]\n\n"))), asked(streams=True)[1])
+    assert [(call.name, dict(call.arguments)) for call in reply.tool_calls] == [
+        ("clock", {}),
+        ("search", {"q": "rain"}),
+    ]
 
 
 EMPTY = {

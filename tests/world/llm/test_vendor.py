@@ -252,6 +252,12 @@ def test_an_answer_that_violates_its_schema_is_reported(protocol, serve):
     assert (raised.value.is_retryable, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
 
 
+@pytest.mark.parametrize("protocol", [OpenAI, Gemini])
+def test_null_is_not_an_answer_with_a_schema(protocol, serve):
+    with pytest.raises(LLMError, match=r"X339(.|\n)*the answer is null"):
+        ask(client(protocol, serve(protocol.whole("null"))), request(settings={"schema": SCHEMA}))
+
+
 # --------------------------------------------------------------------------------------------- loops, keys, laziness
 
 
