@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from agentnb.board import external_types
+from agentnb.board.attributes import read_attributes, split_attributes
 from agentnb.board.decoders import DECODERS, Record, encode_offset, encode_zone, name_of
 from agentnb.board.masking import mask_value
 from agentnb.board.values import (
@@ -302,13 +303,15 @@ def _encode_fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Js
     if type(template) is Record:
         document = parts["document"]
         return thaw(document) if isinstance(document, dict) else mask_value(document)
-    document = {"type": name_of(type(template)), "v": _encode_dict(parts, lenient)}
+    if isinstance(template, BaseException):  # its `args` and its traceback are no attributes
+        return _encode_opaque(template, None, lenient)
+    split = split_attributes(type(template), parts)
+    document = {"type": name_of(type(template)), "v": _encode_dict(split.declared, lenient)}
+    others = {"private": split.private, "extra": split.extra}
+    document |= {word: _encode_dict(items, lenient) for word, items in others.items() if items}
     if is_dataclass(template):
         return {TAG: "dataclass", **document}
-    extra = getattr(template, "__pydantic_extra__", None)
-    chosen = getattr(template, "__pydantic_fields_set__", ())
-    model = {TAG: "model", **document, "set": sorted(chosen)}
-    return model | {"extra": _encode_dict(extra, lenient)} if extra else model
+    return {TAG: "model", **document, "set": sorted(getattr(template, "__pydantic_fields_set__", ()))}
 
 
 def _encode_other(value: Any, key: object, lenient: bool) -> Json:
@@ -331,15 +334,10 @@ def _encode_other(value: Any, key: object, lenient: bool) -> Json:
     if issubclass(cls, Mapping):
         items = call(dict, value)
         return _encode_opaque(value, key, lenient) if items is UNREADABLE else _encode_mapping(items, lenient)
-    names = external_types.list_model_fields(value)
-    if not issubclass(cls, type) and is_dataclass(cls):
-        names = [field.name for field in fields(cls)]
-    read: Any = UNREADABLE if names is None else call(_read_fields, value, names)
-    return _encode_opaque(value, key, lenient) if read is UNREADABLE else _encode_fields(value, read, lenient)
-
-
-def _read_fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    read = read_attributes(value)
+    if read is None or any(item is UNREADABLE for item in read.values()):
+        return _encode_opaque(value, key, lenient)
+    return _encode_fields(value, read, lenient)
 
 
 def _encode_array(value: Any, key: object, lenient: bool) -> Json:

@@ -6,7 +6,7 @@ import base64
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, Flag
@@ -17,6 +17,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agentnb.board import external_types
+from agentnb.board.attributes import Attributes, set_attributes, split_attributes
 from agentnb.board.values import ABSENT, FrozenRecord, freeze
 from agentnb.secrets import MASK, Masked
 from agentnb.text import safe_repr
@@ -45,15 +46,15 @@ def get_fields(value: FrozenRecord) -> Mapping[str, Any] | None:
     """
     template = value.template
     if type(template) is not Record:
-        extra = getattr(template, "__pydantic_extra__", None)
-        return {**value.parts, **freeze(extra)} if extra else value.parts
+        return value.parts
     document = template.document
     fields = document.get("v") if isinstance(document, Mapping) else None
     if template.tag not in ("dataclass", "model") or not isinstance(fields, Mapping):
         return None
     from agentnb.board.codec import decode  # here to avoid an import cycle
 
-    return {name: freeze(decode(item)) for name, item in {**fields, **document.get("extra", {})}.items()}
+    others = {**document.get("private", {}), **document.get("extra", {})}
+    return {name: freeze(decode(item)) for name, item in {**fields, **others}.items()}
 
 
 def name_of(cls: type) -> str:
@@ -119,26 +120,34 @@ def _decode_namedtuple(document: Mapping[str, Any], decode: Decode) -> Any:
 
 
 def _decode_dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls, parts = find_class(document["type"]), document["v"]
-    if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
+    cls = find_class(document["type"])
+    if not is_dataclass(cls):
         raise TypeError(cls)
     instance: Any = object.__new__(cls)
-    for name, item in parts.items():
-        object.__setattr__(instance, name, decode(item))
+    _decode_attributes(instance, document, decode)
     return instance
 
 
 def _decode_model(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls = find_class(document["type"])
-    if not external_types.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
+    cls: Any = find_class(document["type"])
+    if not external_types.is_model(cls):
         raise TypeError(cls)
-    instance: Any = object.__new__(cls)
-    extra = {name: decode(item) for name, item in document.get("extra", {}).items()}
-    object.__setattr__(instance, "__dict__", {name: decode(item) for name, item in document["v"].items()})
+    instance = object.__new__(cls)
     object.__setattr__(instance, "__pydantic_fields_set__", set(document["set"]))
-    object.__setattr__(instance, "__pydantic_extra__", extra if cls.model_config.get("extra") == "allow" else None)  # type: ignore[attr-defined]  # as above
-    object.__setattr__(instance, "__pydantic_private__", None)
+    if not cls.__pydantic_root_model__:  # which has these as attributes of its class
+        object.__setattr__(instance, "__pydantic_extra__", {} if cls.model_config.get("extra") == "allow" else None)
+        object.__setattr__(instance, "__pydantic_private__", {} if cls.__private_attributes__ else None)
+    _decode_attributes(instance, document, decode)
     return instance
+
+
+def _decode_attributes(instance: Any, document: Mapping[str, Any], decode: Decode) -> None:
+    """Set the stored attributes, if the class still declares them as it did."""
+    stored = Attributes(document["v"], document.get("private", {}), document.get("extra", {}))
+    items = {**stored.declared, **stored.private, **stored.extra}
+    if split_attributes(type(instance), items) != stored:
+        raise TypeError(type(instance))
+    set_attributes(instance, {name: decode(item) for name, item in items.items()})
 
 
 def _decode_fraction(parts: Any, decode: Decode) -> Fraction:

@@ -7,8 +7,9 @@ it.
 from __future__ import annotations
 
 import base64
+import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -74,7 +75,7 @@ def _are_same_frames(left: Any, right: Any) -> bool:
     """Compare two frames or Series; `equals` ignores names, attributes and signs of zeros, and that 1 is not True."""
     if not left.equals(right) or not all(a.identical(b) for a, b in zip(left.axes, right.axes, strict=True)):
         return False
-    if not _are_same_objects(left.attrs, right.attrs):
+    if left.flags != right.flags or not _are_same_objects(left.attrs, right.attrs):
         return False
     if left.ndim == 1:
         if not _are_same_objects(left.name, right.name):
@@ -119,14 +120,6 @@ def _get_stored_type(value: Any) -> type:
 
 # Values of these classes may be equal and still differ: 0.0 and -0.0, 1.0 and 1.00, one moment in two time zones.
 _DIFFERENT_IF_EQUAL = frozenset({float, complex, Decimal, datetime, time})
-
-
-def list_model_fields(value: Any) -> Sequence[str] | None:
-    """Return the names of a pydantic object's fields, including extra ones; None for anything else."""
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None or not issubclass(type(value), pydantic.BaseModel):
-        return None
-    return list(object.__getattribute__(value, "__dict__"))
 
 
 def is_model(cls: type) -> bool:
@@ -223,7 +216,14 @@ def dump_array(value: Any, encode: Encode) -> dict[str, Any] | None:
 
 
 def _dump_attributes(value: Any, encode: Encode) -> dict[str, Any]:
-    return {"attrs": encode(value.attrs)} if value.attrs else {}
+    attributes = {"attrs": encode(value.attrs)} if value.attrs else {}
+    return attributes if value.flags.allows_duplicate_labels else {**attributes, "unique": True}
+
+
+def _load_attributes(value: Any, document: Mapping[str, Any], decode: Decode) -> Any:
+    value.attrs = decode(document.get("attrs", {}))
+    value.flags.allows_duplicate_labels = "unique" not in document
+    return value
 
 
 def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
@@ -337,7 +337,13 @@ def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
     name = str(value.dtype)
     if name in {"str", "string", "boolean"} or name.lower().startswith(("int", "uint", "float")):
         items = [encode(None if item is pandas.NA else item) for item in value.astype(object)]
-        return {"pandas": name, "items": items} if "[" not in name else None
+        # The storage that is chosen by default depends on whether pyarrow is installed.
+        is_python = getattr(value.dtype, "storage", "") == "python"
+        return (
+            {"pandas": name, "items": items, **({"storage": "python"} if is_python else {})}
+            if "[" not in name
+            else None
+        )
     return None
 
 
@@ -364,8 +370,7 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
             index = _load_index(document["index"], decode)
             column = _load_column(document["v"], decode, len(index))
             series = import_module("pandas").Series(column, index=index, name=decode(document["name"]))
-            series.attrs = decode(document.get("attrs", {}))
-            return series
+            return _load_attributes(series, document, decode)
     index = _load_index(document["index"], decode)
     secrets = sum("secret" in column for column in document["v"])
     if secrets * len(index) > LARGEST_SECRET:
@@ -373,8 +378,7 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
     columns = [_load_column(column, decode, len(index)) for column in document["v"]]
     frame = import_module("pandas").DataFrame(dict(enumerate(columns)), index=index)
     frame.columns = _load_index(document["columns"], decode)
-    frame.attrs = decode(document.get("attrs", {}))
-    return frame
+    return _load_attributes(frame, document, decode)
 
 
 def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> Any:
@@ -391,7 +395,10 @@ def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> An
         naive = import_module("pandas").DatetimeIndex(_load_column(column["v"], decode))
         return naive.tz_localize("UTC").tz_convert(column["zone"]).array
     if "pandas" in column:
-        return import_module("pandas").array([decode(item) for item in column["items"]], dtype=column["pandas"])
+        pandas, name = import_module("pandas"), column["pandas"]
+        if column.get("storage") == "python":
+            name = pandas.StringDtype("python", **({} if name == "string" else {"na_value": math.nan}))
+        return pandas.array([decode(item) for item in column["items"]], dtype=name)
     if "items" in column:
         items = [decode(item) for item in column["items"]]
         if "dtype" in column and numpy.dtype(column["dtype"]).itemsize * len(items) > max(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -21,6 +20,7 @@ from typing import Any, Final, Self, SupportsIndex, TypeAlias
 from uuid import UUID
 
 from agentnb.board import external_types
+from agentnb.board.attributes import drop_cached, read_attributes, set_attributes
 from agentnb.bounds import SIZE_LIMIT, Walk
 from agentnb.errors import BoardError, Problem, warn_caller, with_article
 from agentnb.recipe.user_functions import describe_how_to_run, find_unrun
@@ -205,7 +205,7 @@ class FrozenSet(frozenset[Any]):
 
 
 class FrozenRecord:
-    """A dataclass or pydantic object, stored as its fields; `template` is a private shallow copy used for thawing."""
+    """A dataclass or pydantic object: its attributes, and `template`, a private shallow copy used for thawing."""
 
     __slots__ = ("parts", "template")
 
@@ -507,16 +507,14 @@ def are_equal(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> bool
         return False
 
 
-_MISSING: Final = object()
-
-
-def _freeze_record(value: Any, names: Sequence[str], like: Any, walk: Walk) -> Any:
-    fields = {name: call(getattr, value, name, _MISSING) for name in names}
+def _freeze_record(value: Any, attributes: dict[str, Any], like: Any, walk: Walk) -> Any:
     template = call(copy.copy, value)
-    if template is UNREADABLE or any(item is UNREADABLE for item in fields.values()):
+    if template is UNREADABLE or any(item is UNREADABLE for item in attributes.values()):
         return _freeze_by_reference(value, like)
+    if template is not value:  # a copy shares the objects in cached properties
+        drop_cached(template)
     old_parts = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
-    parts = freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, old_parts, walk)
+    parts = freeze_dict(attributes, old_parts, walk)
     return like if parts is old_parts else FrozenRecord(template, parts)
 
 
@@ -546,11 +544,9 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
         return _freeze_mapping(value, like, walk)
     if issubclass(cls, list | tuple | set | frozenset):
         return _freeze_collection(value, cls, like, walk)
-    if is_dataclass(cls) and not issubclass(cls, type):
-        return _freeze_record(value, [field.name for field in fields(cls)], like, walk)
-    names = external_types.list_model_fields(value)
-    if names is not None:
-        return _freeze_record(value, names, like, walk)
+    attributes = read_attributes(value)
+    if attributes is not None:
+        return _freeze_record(value, attributes, like, walk)
     if external_types.is_array(value):
         if type(like) is FrozenArray and external_types.are_same_arrays(value, like.array):
             return like
@@ -637,8 +633,7 @@ def thaw(value: Any) -> Any:
         return set(value)
     if cls is FrozenRecord:
         thawed = copy.copy(value.template)
-        for name, item in value.parts.items():
-            object.__setattr__(thawed, name, thaw(item))
+        set_attributes(thawed, {name: thaw(item) for name, item in value.parts.items()})
         return thawed
     if cls is FrozenArray:
         return external_types.copy_array(value.array, lambda cell: thaw(freeze(cell)))
@@ -690,8 +685,11 @@ def is_truthy(value: Any) -> bool:
 
 def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
     if cls is FrozenRecord:
-        return type(copied) is type(frozen.template) and all(
-            is_unchanged(call(getattr, copied, name, ABSENT), item) for name, item in frozen.parts.items()
+        current = read_attributes(copied) if type(copied) is type(frozen.template) else None
+        return (
+            current is not None
+            and current.keys() == frozen.parts.keys()
+            and all(is_unchanged(current[name], item) for name, item in frozen.parts.items())
         )
     if cls is FrozenArray:
         return type(copied) is type(frozen.array) and external_types.are_same_arrays(copied, frozen.array)

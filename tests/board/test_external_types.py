@@ -26,8 +26,6 @@ def test_kinds_of_values_are_distinguished():
     assert not external_types.is_scalar(1)
     assert all(map(external_types.is_array, (np.arange(2), pd.Series([1]), pd.DataFrame())))
     assert not external_types.is_array([1])
-    assert external_types.list_model_fields(Person(name="a")) == ["name"]
-    assert external_types.list_model_fields("a") is None
     assert external_types.is_model(Person)
     assert not external_types.is_model(dict)
     assert external_types.is_scalar_of_pandas(pd.NaT)
@@ -80,6 +78,10 @@ def describe(data):
     data.attrs["unit"] = "m"
 
 
+def forbid_duplicates(data):
+    data.flags.allows_duplicate_labels = False
+
+
 def forget_frequency(data):
     data.index.freq = None
 
@@ -102,10 +104,13 @@ DAYS = pd.date_range("2024-10-26", periods=2, tz="Europe/Berlin")
         (lambda: pd.Series([1, 2]), rename_index),
         (lambda: pd.Series([1, 2]), index_by_number),
         (lambda: pd.Series([1, 2]), describe),
+        (lambda: pd.Series([1, 2]), forbid_duplicates),
+        (lambda: pd.Series(["a", None], dtype=pd.StringDtype("python")), rename),
         (lambda: pd.Series([1, 2], index=DAYS), forget_frequency),
         (lambda: pd.DataFrame({"a": [1, 2]}), rename_index),
         (lambda: pd.DataFrame({"a": [1, 2]}), rename_columns),
         (lambda: pd.DataFrame({"a": [1, 2]}), describe),
+        (lambda: pd.DataFrame({"a": [1, 2]}), forbid_duplicates),
     ],
 )
 def test_a_change_of_names_or_attributes_is_a_change(make, change, tmp_path):
@@ -133,7 +138,7 @@ def test_a_change_of_names_or_attributes_is_a_change(make, change, tmp_path):
 def test_no_library_is_imported_to_look_at_a_value():
     program = (
         "import sys\nfrom agentnb.board import external_types\nfrom agentnb.board.codec import encode\n"
-        "external_types.is_array(1), external_types.is_scalar(1), external_types.list_model_fields(1)\n"
+        "external_types.is_array(1), external_types.is_scalar(1), external_types.is_model(int)\n"
         "encode({'a': [1, (2,)]})\n"
         "print(*sorted({'numpy', 'pandas', 'pydantic'} & set(sys.modules)))"
     )

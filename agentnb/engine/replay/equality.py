@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from decimal import Decimal
+from numbers import Number
 from typing import Any, Final, NamedTuple
 
 from agentnb.board import external_types
@@ -19,6 +21,7 @@ from agentnb.board.values import ABSENT, FROZEN, FrozenArray, FrozenList, Frozen
 from agentnb.errors import StoreError
 from agentnb.secrets import Masked, is_same_text
 
+_NANS: Final[dict[type, Any]] = {}
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
@@ -50,6 +53,7 @@ def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) ->
     ):
         left, right = left.parts, right.parts
     if isinstance(left, Mapping) and isinstance(right, Mapping):
+        left, right = _unify_keys(left), _unify_keys(right)
         for key in {**left, **right}:
             yield from iter_innermost_differences(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
     elif (kind := _get_sequence_type(left)) is not None and kind is _get_sequence_type(right):
@@ -58,6 +62,21 @@ def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) ->
             yield from iter_innermost_differences(recorded_part, replayed_part, (*path, at))
     elif not _are_parts_equal(left, right) and not _are_equal_as_json(left, right):
         yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(left, right))
+
+
+def _unify_keys(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping in which equal keys are found, although NaN is not equal to itself."""
+    if all(type(key) is str for key in mapping):
+        return mapping
+    return {_unify_nan(key): value for key, value in mapping.items()}
+
+
+def _unify_nan(key: Any) -> Any:
+    """Return a key, or a member of a set, with one object for all NaN of a type."""
+    if isinstance(key, tuple | AbstractSet):
+        return (tuple if isinstance(key, tuple) else frozenset)(map(_unify_nan, key))
+    is_nan = isinstance(key, Number) and key != key  # noqa: PLR0124  (NaN)
+    return _NANS.setdefault(type(key), key) if is_nan else key
 
 
 def are_messages_equal(recorded: str, replayed: str) -> bool:
@@ -81,6 +100,8 @@ def _are_parts_equal(left: Any, right: Any) -> bool:
         return _are_equal(left.value, right.value)
     if external_types.is_array(left) and external_types.is_array(right):
         return external_types.are_same_arrays(left, right)
+    if isinstance(left, AbstractSet) and isinstance(right, AbstractSet):
+        return bool(_unify_nan(left) == _unify_nan(right))
     if isinstance(left, bool) is not isinstance(right, bool):
         return False
     related = isinstance(left, type(right)) or isinstance(right, type(left))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, Final
 
-from agentnb.board.external_types import list_model_fields
+from agentnb.board.external_types import is_model
 from agentnb.board.masking import register_secrets
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
 from agentnb.secrets import is_secret
@@ -324,9 +324,8 @@ def _to_mapping(config: Any) -> Mapping[Any, Any] | None:
         return config
     if isinstance(config, type):
         return None
-    names = list_model_fields(config)
-    if names is not None:  # not by model_dump, which may mask values that are needed here
-        return {name: getattr(config, name) for name in names}
+    if is_model(type(config)):  # not by model_dump, which may mask values that are needed here
+        return {**vars(config), **(config.model_extra or {})}
     if callable(dump := getattr(config, "model_dump", None)):
         dumped: dict[str, Any] = dump()
         return dumped
