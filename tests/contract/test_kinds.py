@@ -10,7 +10,6 @@ import pytest
 from agentnb.clock import FrozenClock
 from agentnb.dialects.symphony import AgentExecutor
 from agentnb.engine.core.work import Kind
-from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import ASKING
 from agentnb.kinds.typed_values import TypedCondition
@@ -33,7 +32,7 @@ ATTRIBUTES = {
     "generative": {"goal": "Name it", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}},
     "human": {"prompt": "Go on?"},
     "join": {},
-    "llm": {"prompt": (("user", compile_template("What is {{ word }}?")),)},
+    "llm": {"prompt": (("user", "What is {{ word }}?"),)},
     "loop": {"graph": graph("inner"), "times": 2},
     "noop": {},
     "parallel": {},

@@ -18,7 +18,8 @@ without an old value, the new one is written), and by kind:
   decides)
 - agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output` (the key for an answer that is not a
   mapping; a mapping is merged into the board), and the call options of a tool
-- llm: `prompt` and `system`, `model`, `output` (the key for the answer; else the node's id), and the call options
+- llm: `prompt` (a string, or a list of messages with `role` and `content`) and `system`, `model`, `output` (the key for
+  the answer; else the node's id), and the call options
 - human: `prompt`, `options`, `schema` (the JSON Schema of the answer: a number, yes or no, one of several values),
   `role`, `timeout`, `output`
 - evaluator: `target` (the board path of the judged value), `ref` (the judge; else the node's id), `threshold`,

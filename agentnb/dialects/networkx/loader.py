@@ -194,7 +194,7 @@ def _parse_messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
     from agentnb.expressions.templates import compile_template
 
     pairs = [*([] if system is None else [("system", system)])]
-    pairs += prompt if isinstance(prompt, list | tuple) else [("user", prompt)]
+    pairs += prompt if isinstance(prompt, tuple) else [("user", prompt)]
     return tuple((role, compile_template(text) if isinstance(text, str) else text) for role, text in pairs)
 
 
@@ -206,7 +206,9 @@ def _reads(attributes: Mapping[str, Any]) -> tuple[str, ...]:
     paths += [attributes[word] for word in ("input_key", "target") if word in attributes]
     for word in _READING:
         if word in attributes:
-            paths += getattr(attributes[word], "reads", ())
+            value = attributes[word]
+            for part in (text for _, text in value) if isinstance(value, tuple) else (value,):
+                paths += getattr(part, "reads", ())
     return tuple(dict.fromkeys(map(format_path, paths))) if paths else ()
 
 

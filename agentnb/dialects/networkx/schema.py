@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
@@ -21,6 +21,9 @@ Reader = Callable[[Any], Any]
 
 class InvalidValue(Exception):
     """A value is not valid; contains the expectation and the remedy."""
+
+
+_A_MESSAGE: Final = "write each message as {'role': 'user', 'content': '...'}, or as ('user', '...')"
 
 
 def parse_text(value: Any) -> str:
@@ -132,8 +135,20 @@ def parse_template(value: Any) -> Any:
 
 
 def parse_messages(value: Any) -> Any:
-    """Return the prompt of a model: text as for `parse_template`, or pairs of a role and a compiled template."""
-    return value if isinstance(value, list | tuple) else parse_text(value)
+    """Return the prompt of a model: text as for `parse_template`, or messages as pairs of a role and such a text."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list | tuple):
+        raise InvalidValue("a string or a list of messages is required", _A_MESSAGE)
+    return tuple(map(_parse_message, value))
+
+
+def _parse_message(value: Any) -> tuple[str, str]:
+    if isinstance(value, Mapping):
+        value = [value.get("role"), value.get("content"), *(name for name in value if name not in ("role", "content"))]
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(each, str) for each in value):
+        raise InvalidValue("each message has a role and a content, both strings", _A_MESSAGE)
+    return value[0], value[1]
 
 
 def parse_callables(value: Any) -> Mapping[str, Any]:
@@ -315,11 +330,26 @@ def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:
         from agentnb.expressions.conditions import to_condition
 
         return to_condition(value, make_inner_place(around, name))
-    if isinstance(value, str) and reader in (parse_template, parse_messages):
+    if reader is parse_messages and not isinstance(value, str):
+        return _compile_messages(value, around, name)
+    if reader in (parse_template, parse_messages):
         from agentnb.expressions.templates import compile_template, has_markers
 
         return compile_template(value, place=make_inner_place(around, name)) if has_markers(value) else value
     return value
+
+
+def _compile_messages(messages: Sequence[tuple[str, str]], around: Place, name: str) -> tuple[tuple[str, Any], ...]:
+    problems: list[Problem] = []
+    pairs = []
+    for number, (role, text) in enumerate(messages):
+        try:
+            pairs.append((role, _compile(text, parse_template, around, f"{name}[{number}]")))
+        except RecipeError as error:
+            problems += error.problems
+    if problems:
+        raise RecipeError(*problems)
+    return tuple(pairs)
 
 
 def make_inner_place(place: Place, name: str) -> Place:

@@ -235,6 +235,11 @@ ACCESSES = [
     ({"kind": "agent", "prompt": TEMPLATE, "output": "o"}, ("a.b", "c"), ()),
     ({"kind": "llm", "prompt": TEMPLATE, "system": "{{ d }}"}, ("a.b", "c", "d"), ("a",)),
     ({"kind": "llm", "prompt": "plain", "output": "o"}, (), ("o",)),
+    (
+        {"kind": "llm", "prompt": [("user", TEMPLATE), ("assistant", "{{ d }}")], "output": "o"},
+        ("a.b", "c", "d"),
+        ("o",),
+    ),
     ({"kind": "human", "prompt": "{{ d }}?"}, ("d",), ("a",)),
     ({"kind": "human", "output": "o"}, (), ("o",)),
     ({"kind": "router", "input_key": "a.b", "routes": {}}, ("a.b",), ()),
@@ -272,6 +277,8 @@ def test_each_kind_of_node_has_its_reads_and_writes(attributes, reads, writes):
         ({"kind": "llm", "prompt": "p", "system": "s"}, {"prompt": [("system", "s"), ("user", "p")], "output": "a"}),
         ({"kind": "llm", "prompt": [("user", "p"), ("assistant", "q")], "system": "s"}, {
             "prompt": [("system", "s"), ("user", "p"), ("assistant", "q")], "output": "a"}),
+        ({"kind": "llm", "prompt": [{"content": "p", "role": "user"}, ["assistant", "q"]]}, {
+            "prompt": [("user", "p"), ("assistant", "q")], "output": "a"}),
     ],
 )  # fmt: skip
 def test_each_kind_of_node_has_its_params(attributes, params):

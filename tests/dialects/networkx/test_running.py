@@ -40,6 +40,7 @@ def get_request(node, board=None):
         {"kind": "agent", "prompt": "Buy {{ cart[0] }} for {{ left }}."},
         {"kind": "llm", "prompt": "Buy {{ cart[0] }} for {{ left }}."},
         {"kind": "llm", "prompt": "Go on.", "system": "Buy {{ cart[0] }} for {{ left }}."},
+        {"kind": "llm", "prompt": [{"role": "user", "content": "Buy {{ cart[0] }} for {{ left }}."}]},
         {"kind": "evaluator", "target": "cart", "threshold": 0.5, "prompt": "Buy {{ cart[0] }} for {{ left }}."},
         {"kind": "generative", "goal": "a note", "prompt": "Buy {{ cart[0] }} for {{ left }}."},
         {"kind": "generative", "goal": "Buy {{ cart[0] }} for {{ left }}."},
@@ -83,6 +84,15 @@ def test_an_invalid_template_is_reported_at_load(node):
     assert "nodes['it']" in str(caught.value)
 
 
+def test_all_invalid_templates_of_messages_are_reported_at_their_places():
+    graph = line(it={"kind": "llm", "prompt": [("user", "{{ cart"), ("user", "fine"), ("assistant", "{{ left")]})
+    graph.add_node("more", kind="human", prompt="{{ more")
+    with pytest.raises(nb.RecipeError) as caught:
+        nb.load(graph)
+    paths = [problem.where.rpartition("nodes")[2] for problem in caught.value.problems]
+    assert paths == ["['it'].prompt[0]", "['it'].prompt[2]", "['more'].prompt"]
+
+
 def test_the_answer_of_a_model_is_written_under_the_output():
     graph = line(
         say={"kind": "llm", "prompt": "Hello {{ name }}", "output": "greeting"}, more={"kind": "llm", "prompt": "x"}
@@ -102,7 +112,7 @@ def declared(inputs, **graph):
 def test_a_declared_input_without_a_default_is_required(inputs):
     with pytest.raises(nb.RecipeError, match="R205: input 'wishes' is missing"):
         nb.Session(declared(inputs))
-    with pytest.raises(nb.RecipeError, match="did you mean 'wishs'"):
+    with pytest.raises(nb.RecipeError, match="rename 'wishs' to 'wishes'"):
         nb.Session(declared(inputs), {"wishs": []})
     nb.Session(declared(inputs), {"wishes": []})
 

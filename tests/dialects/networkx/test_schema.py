@@ -26,6 +26,19 @@ def list_problems(given, known):
         ("label", words.parse_text, "a", 3),
         ("reads", words.parse_texts, ["a"], "a"),
         ("function", words.parse_function, len, 3),
+        *(
+            ("prompt", words.parse_messages, [("user", "Hi"), {"role": "user", "content": "Hi"}], bad)
+            for bad in (
+                3,
+                {"role": "user", "content": "Hi"},
+                ["Hi", "Ho"],
+                [("user", 3)],
+                [("user", "Hi", "Ho")],
+                [{"role": "user"}],
+                [{"role": "user", "content": None}],
+                [{"role": "user", "content": "Hi", "name": "Bo"}],
+            )
+        ),
         ("input_key", words.convert_path, ("a", 0), [1, "a"]),
         ("inputs", words.parse_paths, {"x": "a.b"}, {"x": 3}),
         ("inputs", words.parse_paths, {"x": ["a"]}, {3: "a"}),
