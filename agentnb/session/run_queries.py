@@ -136,6 +136,21 @@ def get_problem(run: Run) -> Problem | None:
     return replace(problem)  # masked again, with all secrets known by now
 
 
+def _locate(activation: Activation) -> str:
+    """Return the place of an activation's node in its source or, without one, its id."""
+    return str(activation.node.node.place or f"node {activation.node.id!r}")
+
+
+def _add_node(where: str, activation: Activation) -> str:
+    """Return the place of a failure, with that of the node unless it already names the node or its source.
+
+    What raises in a node may not know it: the blackboard, the environment, an expression without a place.
+    """
+    place = activation.node.node.place
+    is_known = repr(activation.node.id) in where or (place is not None and place.file in where)
+    return where if is_known else f"{_locate(activation)}, {where}"
+
+
 def _find_problem(run: Run) -> Problem | None:
     refused = make_requirements_problem(run)
     if refused is not None:
@@ -147,11 +162,11 @@ def _find_problem(run: Run) -> Problem | None:
         assert activation is not None
         if isinstance(failure.error, AgentNbError) and failure.error.problems:
             first = failure.error.problems[0]
-            return Problem(first.code, first.what, f"step {step}, {first.where}", first.why, first.do)
+            return replace(first, where=f"step {step}, {_add_node(first.where, activation)}")
         return Problem(
             "X100",
             f"node {activation.node.id!r} ({activation.node.kind.name}) failed: {failure.type}: {failure.message}",
-            f"step {step}, {activation.node.node.place or 'node ' + repr(activation.node.id)}",
+            f"step {step}, {_locate(activation)}",
             _explain_unhandled(run, activation, failure),
             AFTER_FAILURE,
         )

@@ -128,6 +128,7 @@ def test_a_generator_that_a_call_returns_fails_the_node(caller, made):
     session.run()
     assert session.status == "failed"
     assert "generator" in str(session.error)
+    assert "['a'" in session.error.where  # of the node, or of its edge
     assert "a" not in session.board or caller is as_condition
 
 

@@ -108,6 +108,29 @@ def test_rules_see_the_documented_names(tmp_path, rule):
     assert holds(tmp_path, rule)
 
 
+UNSET = "env.AGENT_TEST_UNSET"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        f"type: noop, map: {{set: {{a: '{{{{ {UNSET} }}}}'}}}}",
+        f"type: noop, map: {{delete: ['{{{{ {UNSET} }}}}']}}",
+        f"type: tool, uses: echo, inputs: {{text: ['say {{{{ {UNSET} }}}}']}}",
+        f"type: router, cases: [{{when: {{'==': [{{var: {UNSET}}}, 1]}}, to: end}}]",
+        f"type: router, cases: [{{when: {{'==': ['{{{{ {UNSET} }}}}', 1]}}, to: end}}]",
+    ],
+)
+def test_an_unset_variable_is_reported_with_its_node_and_file(tmp_path, monkeypatch, node):
+    monkeypatch.delenv("AGENT_TEST_UNSET", raising=False)
+    path = write(tmp_path, text(f"nodes:\n  - {{id: here, {node}}}\n  - {{id: end, type: noop}}"))
+    session = stepped(path, {"x": 1})
+    assert (session.status, session.error.code) == ("failed", "X333")
+    number = path.read_text().splitlines().index(f"    - {{id: here, {node}}}") + 1
+    assert session.error.where.startswith(f"step 1, {path}:{number}:")
+    assert "graph.nodes[0]" in session.error.where
+
+
 def test_equality_is_that_of_jsonlogic_and_comparing_text_with_a_number_is_reported(tmp_path):
     assert holds(tmp_path, '{"==": [{var: state.x}, 1]}', {"x": "1"})
     assert not holds(tmp_path, '{"===": [{var: state.x}, 1]}', {"x": "1"})
