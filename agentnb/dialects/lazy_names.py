@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import Any
 
 
-def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: `homes` maps each of its names to the module that defines it.
+def make_lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package, for its names and for their completion.
+
+    `homes` maps each name to the module that defines it.
 
     A name may also be that of the module itself, or that of an attribute of a class: "module:class".
     """
@@ -26,4 +28,7 @@ def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str],
         setattr(sys.modules[package], name, value)
         return value
 
-    return import_name
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return import_name, list_names

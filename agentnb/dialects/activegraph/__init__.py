@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.lazy_names import make_lazy_getattr
+from agentnb.dialects.lazy_names import make_lazy_names
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.api import Runtime
@@ -241,4 +241,4 @@ __all__ = [
     "tool",
 ]
 
-__getattr__ = make_lazy_getattr(__name__, _HOMES)
+__getattr__, __dir__ = make_lazy_names(__name__, _HOMES)

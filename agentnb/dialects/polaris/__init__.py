@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.lazy_names import make_lazy_getattr
+from agentnb.dialects.lazy_names import make_lazy_names
 
 if TYPE_CHECKING:
     from agentnb.dialects.polaris.api import ExecutionError, ExecutionResult, GraphExecutor
@@ -125,4 +125,4 @@ _HOMES = {
     **{name: "agentnb.session.schedules:Schedule" for name in __all__ if name.startswith("On")},
 }
 
-__getattr__ = make_lazy_getattr(__name__, _HOMES)
+__getattr__, __dir__ = make_lazy_names(__name__, _HOMES)

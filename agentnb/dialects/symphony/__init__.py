@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentnb.dialects.lazy_names import make_lazy_getattr
+from agentnb.dialects.lazy_names import make_lazy_names
 
 if TYPE_CHECKING:
     from agentnb.dialects.symphony.api import AgentExecutor
@@ -62,4 +62,4 @@ __all__ = [
     "tool",
 ]
 
-__getattr__ = make_lazy_getattr(__name__, _HOMES)
+__getattr__, __dir__ = make_lazy_names(__name__, _HOMES)
