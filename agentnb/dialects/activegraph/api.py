@@ -265,7 +265,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
             return
         limit = status.limit if status == "exhausted" else self.budget.exhausted_by()
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
-        if status == "ready" or self._is_logged(kind):
+        if status == "ready" or self._find_halt() == kind:
             return
         details: dict[str, Any] = {"snapshot": to_payload(make_snapshot(self._count_usage(), self.budget.limits))}
         if limit is not None:

@@ -123,6 +123,20 @@ def test_a_loaded_run_is_exhausted_until_it_continues(place, research, limit):
     loaded.session.close()
 
 
+def test_an_idle_run_that_a_lower_limit_ends_is_idle_again_without_it(place, research):
+    team = runtime(*research, persist_to=place)
+    team.run_goal("one")
+    states = []
+    for budget in ({"max_behavior_calls": 1}, None, None):
+        team.session.close()
+        team = Runtime.load(str(place), behaviors=research, budget=budget)
+        team.run_until_idle()
+        states.append((team.status().state, team.graph.events[-1].type))
+    assert states == [("exhausted", "runtime.budget_exhausted"), ("idle", "runtime.idle"), ("idle", "runtime.idle")]
+    assert [event.type for event in team.graph.events].count("runtime.idle") == 2
+    team.session.close()
+
+
 def test_a_loaded_run_continues_while_the_first_runtime_exists(place, research):
     first = runtime(*research, persist_to=place)
     first.run_goal("one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.activegraph.parts.argument_checks import make_type_error
 from agentnb.dialects.activegraph.parts.clocks import format_time
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.budgets import Budget
     from agentnb.dialects.activegraph.parts.graph import Graph
     from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
+
+_HALTS: Final[Mapping[str, State]] = {"runtime.idle": "idle", "runtime.budget_exhausted": "exhausted"}
 
 
 class RuntimeInspection:
@@ -86,17 +88,20 @@ class RuntimeInspection:
         """Return the number of queued events, excluding the one being delivered."""
         return len(self.graph.ledger.delivered) - self._count_deliveries()
 
-    def _is_logged(self, kind: str) -> bool:
-        """Return True if the log has an event of this type, with no delivery and no event to deliver after it."""
+    def _find_halt(self) -> str | None:
+        """Return the type of the event that says why the run stopped last; None if it has continued since.
+
+        It has continued if the log has a delivery, or an event to deliver, after it.
+        """
         waits = self.graph.session.recipe.reactive
         for event in self.graph.ledger.backwards():
-            if event.type == kind:
-                return True
+            if event.type in _HALTS:
+                return str(event.type)
             if event.type.startswith(("behavior.", "relation_behavior.")) or (
                 waits is not None and waits.has_listeners(event)
             ):
-                return False
-        return False
+                return None
+        return None
 
     @property
     def timers(self) -> tuple[Timer, ...]:
@@ -135,14 +140,13 @@ class RuntimeInspection:
         )
 
     def _get_state(self, word: str) -> State:
-        if word == "exhausted" or (word in ("ready", "paused") and self._is_logged("runtime.budget_exhausted")):
+        if word == "exhausted" or (word in ("ready", "paused") and self._find_halt() == "runtime.budget_exhausted"):
             return "exhausted"
         if word in ("running", "pausing"):
             return "running"
         if word in ("idle", "finished"):
-            ends: dict[str, State] = {"runtime.idle": "idle", "runtime.budget_exhausted": "exhausted"}
             types = (event.type for event in reversed(self.graph.ledger.last_events(20)))
-            return next((ends[type_] for type_ in types if type_ in ends), "stopped")
+            return next((_HALTS[type_] for type_ in types if type_ in _HALTS), "stopped")
         return "stopped"
 
 
