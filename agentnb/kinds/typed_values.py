@@ -13,7 +13,7 @@ from agentnb.board.external_types import is_scalar
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.work import Work
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.model import Path
 from agentnb.recipe.user_functions import find_unrun
 from agentnb.world.resources import Resources
@@ -303,9 +303,10 @@ def make_missing_output_problem(work: Work, kind: Any, key: str, asks: str) -> P
 def make_type_problem(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
     """X472: a system has returned a value of another type than its annotation declares."""
     expected, returned = " or ".join(map(get_type_name, declared)) or "None", get_type_name(type(value))
-    return Problem("X472", f"{name!r} returned a {returned!r}, but declares {expected!r}", format_position(work),
+    what = f"{name!r} returned {with_article(returned)}, but declares {expected!r}"
+    return Problem("X472", what, format_position(work),
                    "outputs are stored by type: a reader of the declared type would not find it",
-                   f"return a {expected}, or annotate it: -> {returned}")  # fmt: skip
+                   f"return {with_article(expected)}, or annotate it: -> {returned}")  # fmt: skip
 
 
 def make_missing_resource_problem(kind: type, where: str, resources: Resources, consumer: str = "") -> Problem:

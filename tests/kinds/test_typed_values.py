@@ -11,7 +11,7 @@ import pytest
 import agentnb as nb
 from agentnb.board.decoders import Record
 from agentnb.dialects.polaris import Graph, GraphExecutor, Out
-from agentnb.errors import ExecutionError
+from agentnb.errors import ExecutionError, with_article
 from agentnb.kinds.typed_values import (
     SystemContext,
     TypedCondition,
@@ -166,7 +166,7 @@ def test_a_system_that_returns_another_type_than_it_declares_fails(declared, ret
         assert (session.error.code if session.error else None) == code
         if code:
             assert (session.status, dict(session.board)) == ("failed", {})
-            assert f"returned a {type(returned).__name__!r}" in session.error.what
+            assert f"returned {with_article(type(returned).__name__)}, but declares" in session.error.what
 
 
 def later_of(function):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.recipe.model import ToolSpec
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.world.llm.env import substitute_env
 from agentnb.world.tools.adapters import to_tool
 from agentnb.world.tools.allow_list import Allowed
@@ -55,8 +56,8 @@ def load_tools(
     with ONE_AT_A_TIME:
         for id, spec in specs.items():
             try:
-                if id in passed and not (callable(passed[id]) or hasattr(passed[id], "invoke")):
-                    problems.append(_make_tool_problem(id, passed[id]))
+                if id in passed and (problem := _check_passed(id, passed[id])) is not None:
+                    problems.append(problem)
                 elif id in passed:
                     tools[id] = to_tool(_to_plain(spec), passed[id], _resolve_config(spec, allowed, must=False))
                 elif spec.kind != "subgraph":
@@ -124,11 +125,21 @@ def _names_own_code(spec: ToolSpec, allowed: Allowed) -> bool:
     return allowed.holds_package(path.replace("/", "."))
 
 
-def _make_tool_problem(id: str, value: Any) -> Problem:
+def _check_passed(id: str, value: Any) -> Problem | None:
     """R161: an object passed as a tool cannot be used as one."""
-    return Problem("R161", f"the object passed for tool {id!r} is of type {type(value).__name__}",
-                   f"tools={{{id!r}: ...}}",
-                   "a tool is a callable, or an object with `invoke`", "pass a function")  # fmt: skip
+    if hasattr(value, "invoke"):
+        return None
+    if not callable(value):
+        what, why, do = (
+            f"of type {type(value).__name__}",
+            "a tool is a callable, or an object with `invoke`",
+            "pass a function",
+        )
+    elif is_generator(value):
+        what, why, do = "a generator function", GENERATES, COLLECT
+    else:
+        return None
+    return Problem("R161", f"the object passed for tool {id!r} is {what}", f"tools={{{id!r}: ...}}", why, do)
 
 
 def _to_plain(spec: ToolSpec) -> ToolSpec:

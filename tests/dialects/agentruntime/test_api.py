@@ -302,10 +302,15 @@ def test_errors_of_the_engine_raised_by_a_tool_are_not_caught(tmp_path):
     assert not isinstance(caught.value, NodeExecutionError)
 
 
-def test_an_override_that_is_not_a_tool_is_reported(tmp_path):
+def yields(**_given):
+    yield 1
+
+
+@pytest.mark.parametrize("override", [5, None, yields])
+def test_an_override_that_is_not_a_tool_is_reported(tmp_path, override):
     graph = "nodes: [{id: a, type: tool, uses: echo}]"
     with pytest.raises(RecipeError) as caught:
-        built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": 5})
+        built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": override})
     (problem,) = caught.value.problems
     assert (problem.code, problem.where) == ("R161", "tools={'echo': ...}")
     assert "tools.py" not in str(problem)
