@@ -96,8 +96,8 @@ class Reactive(Protocol):
         """Notify the dialect's own listeners of an external event, which is recorded, applied and saved."""
         ...
 
-    def check_edit(self, key: str, value: Any) -> None:
-        """Raise an error if an edit would leave an unreadable value on the board."""
+    def check_value(self, key: str, value: Any) -> None:
+        """Raise an error for a value that may not be on the board: an input, or what an edit would leave there."""
         ...
 
 

@@ -19,6 +19,7 @@ from agentnb.errors import (
     ExecutionError,
     Problem,
     RecipeError,
+    close_match,
     did_you_mean,
     find_misspelling,
     warn_caller,
@@ -158,10 +159,10 @@ def _find_keys_read(recipe: Recipe) -> dict[str, None]:
 def _iter_absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
     for name in recipe.meta.get("required", ()):
         if name not in known:
-            extra = [key for key in inputs if key not in recipe.inputs]
-            yield Problem("R205", f"input {name!r} is missing", _INPUTS,
-                          f"{recipe.name!r} requires it; passed: {', '.join(inputs) or 'none'}",
-                          did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))  # fmt: skip
+            misspelled = close_match(name, [key for key in inputs if key not in recipe.inputs])
+            why = f"{recipe.name!r} requires it; passed: {', '.join(inputs) or 'none'}"
+            do = f"pass {{{name!r}: ...}}" if misspelled is None else f"rename {misspelled!r} to {name!r}"
+            yield Problem("R205", f"input {name!r} is missing", _INPUTS, why, do)
 
 
 def _make_type_problem(recipe: Recipe, name: str, value: Any, kinds: list[str]) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -16,8 +17,9 @@ import agentnb.dialects
 import agentnb.dialects.activegraph as ag
 from agentnb.dialects.polaris import Graph, Out
 from agentnb.dialects.table import DIALECTS
-from agentnb.errors import RecipeError
+from agentnb.errors import AgentNbError, RecipeError
 from agentnb.load import load
+from agentnb.session import Session
 
 
 def coreason(target="b"):
@@ -175,6 +177,31 @@ def test_nothing_in_a_recipe_can_be_set(good):
 
 def test_its_recipe_can_be_drawn(good):
     assert 'data-node="a"' in load(good()).draw().svg or "system_prompt" in load(good()).draw().dot
+
+
+def test_a_misspelled_input_is_reported_with_the_right_name(dialect, good):
+    for name in INPUTS.get(dialect.name, ["x"]):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                Session(load(good()), {f"{name}{name[-1]}": "1"})
+            except RecipeError as error:
+                reported = str(error)
+            else:
+                reported = "\n".join(str(warning.message) for warning in caught)
+        assert repr(name) in reported.partition("do:")[2]
+
+
+def test_behaviors_take_no_inputs_that_are_no_part_of_a_graph():
+    with pytest.raises(AgentNbError, match="X518"):
+        Session(load(activegraph()), {"goal": "tea"})
+    task = {"type": "task", "data": {}, "version": 1}
+    assert Session(load(activegraph()), {"task#1": task}).board["task#1"] == task
+
+
+def test_its_public_names_are_completed(dialect):
+    module = importlib.import_module(f"agentnb.dialects.{dialect.name}")
+    assert {*getattr(module, "__all__", ())} <= {*dir(module)}
 
 
 def test_a_mistake_has_all_four_answers(bad):

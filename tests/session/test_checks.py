@@ -63,7 +63,7 @@ def test_valid_inputs_are_accepted(kind, value):
 def test_a_required_input_must_be_given():
     nodes = {"a": Node("a", "noop")}
     recipe = Recipe("r", "test", nodes, (), ("a",), inputs={"ticket": {}}, meta={"required": ["ticket"]})
-    with pytest.raises(nb.RecipeError, match="did you mean 'tickets'") as caught:
+    with pytest.raises(nb.RecipeError, match="rename 'tickets' to 'ticket'") as caught:
         nb.Session(recipe, {"tickets": "x"})
     assert codes(caught) == ["R205"]
     nb.Session(recipe, {"ticket": None})

@@ -131,7 +131,7 @@ def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
         op, new = split_op(value)
         put(seen, path[0], apply_change(seen.get(path[0]), path[1:], op, freeze(new), path))
         if reactive is not None:
-            reactive.check_edit(str(path[0]), seen.get(path[0]))
+            reactive.check_value(str(path[0]), seen.get(path[0]))
 
 
 def emit(run: Run, type_: str, payload: Any, by: str, **options: Any) -> Event:

@@ -114,8 +114,8 @@ class Matcher:
         if event.id != ledger.emitting:
             ledger.notify(event)
 
-    def check_edit(self, key: str, value: Any) -> None:
-        """Raise an error for an edit that leaves a value on the board that is not part of a graph."""
+    def check_value(self, key: str, value: Any) -> None:
+        """Raise an error for a value that is not part of a graph."""
         check_board_value(key, value)
 
     def _fits_event(self, ledger: Ledger, behavior: Any, event: Event) -> bool:
