@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
+from agentnb.bounds import find_excess
 from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError, with_article
 from agentnb.text import UNREADABLE, call, get_class_name, safe_repr
 
@@ -39,6 +40,7 @@ _KNOWN_MODULES: Final = frozenset(
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _UNCHANGED: Final = set[type]()  # classes of known modules that `_limit_size` leaves unchanged, as found earlier
+_FINITE: Final = frozenset({list, tuple, dict, set, frozenset, bytearray, range})
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
 _VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {
@@ -212,9 +214,9 @@ def _explain_misfit(annotation: str, value: Any) -> str:
 def _fit_items(annotation: str, value: Any) -> bool:
     """Return True if the items of a collection, or the values of a mapping, have the annotated type."""
     kind = type(value)
-    if kind is dict:
-        named = _VALUES.search(annotation)
-        if named is None or named[1] in {"Any", *_VARIABLES}:
+    named = _VALUES.search(annotation)
+    if kind is dict and named is not None:
+        if named[1] in {"Any", *_VARIABLES}:
             return True
         known = _ABSTRACT.get(named[1])
         return all(
@@ -225,7 +227,7 @@ def _fit_items(annotation: str, value: Any) -> bool:
     if kind in {str, bytes}:
         return "[str" not in annotation
     named = _ITEMS.search(annotation)
-    if kind not in {list, tuple} or named is None or named[1] in {"Any", *_VARIABLES}:
+    if kind not in _FINITE or named is None or named[1] in {"Any", *_VARIABLES}:
         return True
     allowed = (str, PurePath) if "PathLike" in annotation else ()
     names = ({base.__name__ for base in type(item).__mro__} for item in islice(value, MOST_LOOKED_AT))
@@ -308,7 +310,7 @@ def to_plain_value(value: Any) -> Any:
     for base, convert in _BASES.items():
         if issubclass(kind, base):
             return convert(value)
-    if kind in {list, tuple}:
+    if kind in {list, tuple} and not find_excess(value):
         return kind(map(to_plain_value, value))
     return _make_placeholder(value)
 

@@ -471,6 +471,10 @@ _BEARER: Final = re.compile(r"\b([Bb]earer\s+)(?=[\w.~+/=\-]{0,200}\d)[\w.~+/=\-
 _NAMED: Final = re.compile(r"(\\{0,16}[\"'])([\w .\-]{2,80})\1\s*:\s*")
 # An unquoted name, an equals sign and a quoted text: an argument, or a field in the repr of an object.
 _ASSIGNED: Final = re.compile(r"\b([^\W\d]\w{1,79})=(?=b?(\\{0,16}[\"']))")
+# A variable of the environment, as in a `.env` file or a shell command, or in an error that quotes one.
+_VARIABLE: Final = re.compile(
+    r"""(?<![\w$.\-])([A-Z][A-Z0-9_]{1,79})=(?!=)((?:[^\s"'`<>{}()\[\],;&|$*\\]|,(?!\s|\w+=|$)){4,}+)(?![(\[])"""
+)
 _PLAIN: Final = re.compile(r"[^\s,}\])]+")
 _MARKS: Final = re.compile(r"\\{0,16}[\"']|[\[\](){}]")
 _NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})
@@ -480,7 +484,8 @@ def mask_text(text: str) -> str:
     """Return a text with its secrets masked; a text that is a secret as a whole becomes the mask itself.
 
     Masked are the known secrets in every common escaped form, the password of a URL, private keys, and the values under
-    names of secrets in texts that look like JSON, the repr of a mapping or an object, a form, or a connection string.
+    names of secrets in texts that look like JSON, the repr of a mapping or an object, a form, a connection string, or a
+    variable of the environment (`API_KEY=...`).
 
     Example:
         >>> hide("s3cr3t-4711"); mask_text("Bearer s3cr3t-4711"), mask_text("https://ann:pw@host")
@@ -498,6 +503,8 @@ def mask_text(text: str) -> str:
         text = _BEARER.sub(rf"\1{MASK}", text)
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(rf"\1{MASK}", text)
+    if "=" in text:
+        text = _VARIABLE.sub(lambda found: f"{found[1]}={MASK}" if _is_secret_variable(found) else found[0], text)
     return _mask_named(text)
 
 
@@ -530,7 +537,12 @@ def needs_masking(text: str) -> bool:
         or "PRIVATE KEY" in text
         or _looks_named(text)
         or _has_parameters(text)
+        or ("=" in text and _VARIABLE.search(text) is not None)
     )
+
+
+def _is_secret_variable(found: re.Match[str]) -> bool:
+    return found[2] not in _NOTHING and is_secret(found[1], 0 if found[2].isdigit() else "")
 
 
 def _has_parameters(text: str) -> bool:
@@ -577,6 +589,9 @@ def iter_secrets(text: str) -> Iterator[str]:
     if "PRIVATE KEY" in text:
         for match in _PRIVATE_KEY.finditer(text):
             yield match[2]
+    # A shorter one may be a word of other texts.
+    variables = _VARIABLE.finditer(text) if "=" in text else ()
+    yield from (match[2] for match in variables if _is_secret_variable(match) and len(match[2]) >= 8)
     if _looks_named(text):
         for begin, end, mark, quoted in _iter_named_values(text):
             value = text[begin:end]

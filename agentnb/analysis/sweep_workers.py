@@ -13,7 +13,8 @@ from os.path import commonprefix
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from agentnb.board.masking import mask_value
+from agentnb.board.masking import mask_value, to_display
+from agentnb.board.values import freeze
 from agentnb.engine.persistence.event_log import Entry, RunRow
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Recipe
@@ -244,7 +245,7 @@ def make_row(job: Job, session: Session | None, status: str, error: str | None) 
         "seconds": (history.end_times[-1] - history.start_times[0]) / 1e9,
         "tokens": sum((call.tokens_in or 0) + (call.tokens_out or 0) for call in calls),
         "cost": float(sum(call.cost_usd or 0 for call in calls)),
-        "outputs": mask_value(outputs),
+        "outputs": to_display(freeze(outputs)),
     }
     return row
 

@@ -13,11 +13,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
+from operator import eq
 from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
 
 from agentnb.board import external_types
+from agentnb.board.attributes import read_attributes
 from agentnb.board.values import (
     ATOMS,
     FrozenArray,
@@ -150,7 +152,8 @@ def mask_atoms(values: Any, types: AbstractSet[type]) -> Any:
 def mask_value(value: Any, key: object = None) -> Any:
     """Return a value for output: secrets, by name or by value, are masked at any depth.
 
-    Mappings and objects become dicts and lists stay lists; values without parts are unchanged.
+    Mappings and frozen objects become dicts, as do dataclasses and pydantic objects that hold a secret, and lists stay
+    lists; values without parts are unchanged.
     """
     if key is not None and value is not None and is_secret(key, value):
         return MASK
@@ -259,7 +262,13 @@ class _Masking:
         if kind is FrozenArray or external_types.is_array(value):
             array = value.array if kind is FrozenArray else value
             return external_types.mask_array(array, lambda item, name=None: self.mask_value(item, depth, name))
-        return value
+        return self._mask_attributes(value, depth)
+
+    def _mask_attributes(self, value: Any, depth: int) -> Any:
+        """Return the attributes of a dataclass or pydantic object that holds a secret, masked; else the value."""
+        attributes = read_attributes(value) or {}
+        masked = {name: self.mask_value(item, depth, name) for name, item in attributes.items()}
+        return value if call(eq, masked, attributes) is True else masked
 
     def _mask_set(self, value: Any, kind: type, depth: int) -> Any:
         base: type[set[Any] | frozenset[Any]] = set if issubclass(kind, set) else frozenset

@@ -12,6 +12,7 @@ import time
 import tracemalloc
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
@@ -104,7 +105,7 @@ def test_a_value_that_cannot_be_pickled_is_shown_by_its_text():
     for each in (sweep, same):
         assert list(each.runs["status"]) == ["finished"]
         assert each.runs["outputs"][0]["out"] == 1
-        assert "lock" in each.runs["outputs"][0]["lock"]
+        assert "lock" in repr(each.runs["outputs"][0]["lock"])
         with pytest.raises(nb.StoreError, match="L413"):
             each.session(each.runs["run_id"][0])
 
@@ -181,6 +182,26 @@ def test_secrets_are_masked_in_the_table():
     graph.add_node("sign", function=lambda password: {"password": password + "!"}, inputs={"password": "password"})
     sweep = swept([{"password": "hunter2-hunter2"}], nb.load(graph))
     assert "hunter2" not in sweep.runs.to_string()
+
+
+@dataclass
+class Login:
+    password: str
+
+
+class Key:
+    def __repr__(self):
+        return "Key(token='hunter2-hunter2')"
+
+
+@pytest.mark.filterwarnings("ignore:a tests.analysis.test_sweep.Key is on the board by reference")
+def test_secrets_in_objects_are_masked_in_the_table():
+    graph = nx.DiGraph(name="secret", entry="sign")
+    graph.add_node("sign", function=lambda login: {"more": [login], "key": Key()}, inputs={"login": "login"})
+    with ThreadPoolExecutor(1) as threads:
+        sweep = swept([{"login": Login("hunter2-hunter2")}], nb.load(graph), executor=threads)
+    assert list(sweep.runs["status"]) == ["finished"]
+    assert "hunter2" not in sweep.runs.to_csv() + sweep.runs.to_string()
 
 
 def test_mistakes_are_reported():

@@ -298,6 +298,26 @@ def test_an_argument_of_a_wrong_class_is_named(verb, text):
     assert len(raised.value.problems) == 1
 
 
+ROUND: list = []
+ROUND.append(ROUND)
+DOUBLED: list = []
+for _ in range(40):
+    DOUBLED = [DOUBLED, DOUBLED]
+
+
+@pytest.mark.parametrize("value", [ROUND, DOUBLED], ids=["inside itself", "doubled"])
+def test_a_list_without_an_end_in_place_of_a_text_is_an_error(value):
+    for arguments in ({"name": value}, {"dialect": value}):
+        with pytest.raises(AgentNbError, match=r"R275|R107"):
+            nb.load({"a": 1}, **arguments)
+
+
+@pytest.mark.parametrize("allow", [bytearray(b"x"), {1: 2}, {None}, range(2), [b"x"]])
+def test_items_of_a_wrong_class_in_any_collection_are_named(allow):
+    with pytest.raises(AgentNbError, match="R275: allow is "):
+        nb.load({"a": 1}, allow=allow)
+
+
 def test_plain_values_of_subclasses_are_accepted():
     class Name(str):
         __slots__ = ()

@@ -292,6 +292,9 @@ class Code(IntEnum):
         ({"url": "https://host/blob?X-Amz-Signature=s3ns1tive&a=b"}, "s3ns1tive"),
         ({"otp": "s3ns1tive"}, "s3ns1tive"),
         ("user=ann&password=s3ns1tive&page=2", "s3ns1tive"),
+        ("export DB_PASSWORD=s3ns1tive\nDEBUG=1", "s3ns1tive"),
+        ("docker run -e OPENAI_API_KEY=sk-s3ns1tive/4711+== image", "sk-s3ns1tive/4711+=="),
+        ({"env": "A=1, TOKEN=s3ns1tive,4711, B=2"}, "s3ns1tive,4711"),
         ("https://host/#access_token=s3ns1tive&state=1", "s3ns1tive"),
         ("could not open Driver=x;Server=db;UID=sa;PWD=s3ns1tive;", "s3ns1tive"),
         ({"connection_string": "host=db user=ann password=s3ns1tive dbname=x"}, "s3ns1tive"),
@@ -459,7 +462,27 @@ def test_the_value_of_a_field_with_a_secret_name_is_masked(text):
     assert "retries=3" in masked or "retries" not in text
 
 
-@pytest.mark.parametrize("text", ["max_tokens='12'", "f(token=token)", "x=1, y='a'", "password=None", "a == 'b'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_tokens='12'",
+        "f(token=token)",
+        "x=1, y='a'",
+        "password=None",
+        "a == 'b'",
+        "API_KEY=None",
+        "MAX_TOKENS=1000",
+        "TOKEN=${TOKEN}",
+        "TOKEN=$OTHER",
+        "API_KEY=<your key>",
+        "API_KEY=os.environ['X']",
+        "API_KEY=getenv('x')",
+        "if PASSWORD==given:",
+        "AUTH=12345",
+        "self.API_KEY=value",
+        "KEY=value",
+    ],
+)
 def test_text_that_only_looks_like_a_field_with_a_secret_stays_visible(text):
     clear()
     assert mask_text(text) == text

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import BaseModel
 
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
 from agentnb.board.values import ABSENT, freeze
@@ -61,6 +62,18 @@ def test_an_object_is_written_as_its_fields_with_secrets_masked():
     assert to_display(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
     assert mask_value(freeze(client)) == {"name": "a", "api_key": MASK}
     assert client.api_key == "s3cret"
+
+
+def test_an_object_with_a_secret_becomes_its_fields_and_any_other_stays(none_hidden):
+    class Person(BaseModel, extra="allow"):
+        name: str
+
+    client, person = Client("a", "s3cr3t-4711"), Person(name="b", token="s3cr3t-4712")
+    assert mask_value([client, {"k": person}]) == [{"name": "a", "api_key": MASK}, {"k": {"name": "b", "token": MASK}}]
+    harmless = Client("a", ""), Person(name="b", items=[1])
+    assert mask_value(harmless)[1] is harmless[1]
+    hide("b-4713")
+    assert mask_value(Person(name="my b-4713")) == {"name": f"my {MASK}"}
 
 
 def test_a_text_that_was_reported_is_masked_wherever_it_is(none_hidden):
