@@ -5,7 +5,7 @@ Cached properties are left out, because they are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -35,11 +35,19 @@ def read_attributes(value: Any) -> dict[str, Any] | None:
     is_model = external_types.is_model(cls)
     if not is_model and (issubclass(cls, type) or not is_dataclass(cls)):
         return None
-    declared = _list_declared(cls)
-    own = [name for name in _get_held(value, "__dict__") if name in declared or not _is_cached(cls, name)]
-    others = [name for home in (_EXTRA, _PRIVATE) for name in _get_held(value, home)] if is_model else []
-    items = {name: call(getattr, value, name, _MISSING) for name in [*(() if is_model else declared), *own, *others]}
-    return {name: item for name, item in items.items() if item is not _MISSING}
+    declared, held = _list_declared(cls), _get_held(value, "__dict__")
+    if is_model:
+        items = {**held, **_get_held(value, _EXTRA), **_get_held(value, _PRIVATE)}
+    else:  # a field may be a property, or in a slot
+        items = {name: call(getattr, value, name, _MISSING) for name in declared}
+        items = {name: item for name, item in items.items() if item is not _MISSING}
+    if not held.keys() <= declared:
+        for name in [name for name in held if name not in declared]:
+            if _is_cached(cls, name):
+                items.pop(name, None)
+            else:
+                items[name] = held[name]
+    return items
 
 
 def split_attributes(cls: Any, items: Mapping[str, Any]) -> Attributes:
@@ -54,9 +62,13 @@ def split_attributes(cls: Any, items: Mapping[str, Any]) -> Attributes:
 def set_attributes(instance: Any, items: Mapping[str, Any]) -> None:
     """Set attributes of a dataclass or a pydantic object, without running its code for those that are not declared."""
     cls: Any = type(instance)
+    declared = _list_declared(cls)
+    for name, item in items.items():
+        if name in declared:
+            object.__setattr__(instance, name, item)
+    if items.keys() <= declared:
+        return
     split = split_attributes(cls, items)
-    for name, item in split.declared.items():
-        object.__setattr__(instance, name, item)
     if split.private:
         object.__setattr__(instance, _PRIVATE, {**_get_held(instance, _PRIVATE), **split.private})
     if split.extra and external_types.is_model(cls) and cls.model_config.get("extra") == "allow":
@@ -67,13 +79,18 @@ def set_attributes(instance: Any, items: Mapping[str, Any]) -> None:
 
 def drop_cached(instance: Any) -> None:
     """Remove the values of cached properties from an object."""
-    held = _get_held(instance, "__dict__")
-    for name in [name for name in held if _is_cached(type(instance), name)]:
-        del held[name]
+    held, declared = _get_held(instance, "__dict__"), _list_declared(type(instance))
+    if not held.keys() <= declared:
+        for name in [name for name in held if name not in declared and _is_cached(type(instance), name)]:
+            del held[name]
 
 
-def _list_declared(cls: Any) -> Collection[str]:
-    return cls.model_fields if external_types.is_model(cls) else {field.name: None for field in fields(cls)}
+def _list_declared(cls: Any) -> KeysView[str]:
+    """Return the names of the fields of a class, in their order."""
+    names: KeysView[str] = (
+        cls.model_fields if external_types.is_model(cls) else dict.fromkeys(field.name for field in fields(cls))
+    ).keys()
+    return names
 
 
 def _is_cached(cls: type, name: str) -> bool:
