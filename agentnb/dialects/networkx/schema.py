@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from agentnb.recipe.model import freeze_mapping
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.text import get_class_name, safe_repr, safe_str
 from agentnb.world.call_arguments import NO_SETTINGS
+from agentnb.world.llm.settings import OF_REQUESTS, iter_misspelled_settings
 
 Path = tuple[str | int, ...]
 Reader = Callable[[Any], Any]
@@ -315,6 +316,8 @@ def read(
         elif value is not None:
             try:
                 values[name] = _compile(known[name](value), known[name], place, name)
+                if known[name] is parse_model_settings and isinstance(value, Mapping):
+                    problems += _check_settings(value, make_inner_place(place, name))
             except InvalidValue as unfit:
                 why, do = unfit.args
                 attribute_place = str(make_inner_place(place, name))
@@ -377,6 +380,14 @@ def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list
     else:
         return []
     return [Problem("R112", what, str(place), why, do, "warning")]
+
+
+def _check_settings(settings: Mapping[Any, Any], place: Place) -> Iterator[Problem]:
+    """R112: a setting of a model is probably misspelled. Others may be those of a function that answers."""
+    for name, similar in iter_misspelled_settings(map(str, settings)):
+        why = f"the settings of a request are: model, {', '.join(sorted(OF_REQUESTS))}"
+        where = str(make_inner_place(place, name))
+        yield Problem("R112", f"unknown setting {name!r}", where, why, f"did you mean {similar!r}?", "warning")
 
 
 def shorten_value(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
@@ -23,7 +23,7 @@ from pydantic import (
 
 from agentnb.board.masking import mask_value
 from agentnb.dialects import pydantic_errors
-from agentnb.errors import Problem, RecipeError, with_article
+from agentnb.errors import Problem, RecipeError, warn_caller, with_article
 from agentnb.secrets import hide
 from agentnb.sources import Source, make_plain_source
 
@@ -157,6 +157,8 @@ class AgentConfig(AgentFields):
         timeout: the time limit of each model answer in seconds.
         require_approval: whether a person must approve each tool call.
 
+    An unknown field is reported in a warning.
+
     Raises:
         RecipeError: all problems at once.
 
@@ -172,10 +174,19 @@ class AgentConfig(AgentFields):
             RecipeError: all problems at once.
         """
         values = {**dict(zip(_PLACES, args, strict=False)), **fields}
+        written = _make_written(values)
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise RecipeError(*pydantic_errors.iter_schema_problems(error, _make_written(values))) from None
+            raise RecipeError(*pydantic_errors.iter_schema_problems(error, written)) from None
+        _warn_of(pydantic_errors.iter_unknown_keys(written))
+
+
+def _warn_of(problems: Iterable[Problem]) -> None:
+    """Issue a warning for each problem that is one; a recipe's file has them among its notes."""
+    for problem in problems:
+        if problem.severity == "warning":
+            warn_caller(str(problem))
 
 
 def _make_written(values: Mapping[str, Any]) -> pydantic_errors.ValidatedInput:
@@ -217,4 +228,5 @@ def to_config(value: Any) -> AgentConfig:
     errors = [problem for problem in (*source.problems, *problems) if problem.severity == "error"]
     if config is None or errors:
         raise RecipeError(*errors)
+    _warn_of((*source.problems, *problems))
     return config

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, warn_caller
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, find_misspelling, warn_caller
 from agentnb.text import safe_repr
 
 SAMPLING: Final = frozenset({"temperature", "max_tokens", "top_p", "top_k", "stop", "seed"})
@@ -39,6 +39,21 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     if problems:
         raise AgentRuntimeError(*problems)
     return present
+
+
+def iter_misspelled_settings(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name that is probably a misspelled setting of a request, with the right one.
+
+    Other unknown names may be those of a client of the user.
+
+    Example:
+        >>> list(iter_misspelled_settings(["model", "tempratur", "tone"]))
+        [('tempratur', 'temperature')]
+    """
+    for name in names:
+        similar = find_misspelling(name, OF_REQUESTS)
+        if similar is not None:
+            yield name, similar
 
 
 def _find_broken_rule(word: str, value: Any) -> str | None:

@@ -105,6 +105,14 @@ def test_settings_of_a_model_may_not_contain_messages_or_tools(word):
         nb.load(graph)
 
 
+def test_a_misspelled_setting_of_a_model_is_reported():
+    graph = nx.DiGraph(name="g")
+    graph.add_node("a", kind="llm", prompt="Hi", model={"model": "m", "tempratur": 0.5, "tone": "calm"})
+    (problem,) = nb.load(graph).check()
+    assert (problem.code, problem.severity, problem.do) == ("R112", "warning", "did you mean 'temperature'?")
+    assert problem.where == "<graph 'g'>, nodes['a'].model.tempratur"
+
+
 @given(
     st.one_of(st.integers(-3, 3), st.floats(), st.booleans(), st.none(), st.text(max_size=3), st.lists(st.integers()))
 )

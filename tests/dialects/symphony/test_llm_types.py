@@ -242,6 +242,12 @@ def test_usage_is_read_under_both_naming_schemes(usage):
     assert actual != base.Usage(7, 4)
 
 
+def test_a_misspelled_setting_of_a_request_is_reported():
+    with pytest.warns(UserWarning, match="'tempratur' is unknown; did you mean 'temperature'"):
+        request = LLMRequest([LLMMessage("user", "Hi")], {"tempratur": 0.5, "tone": "calm"})
+    assert request.llm_config == {"tempratur": 0.5, "tone": "calm"}
+
+
 def test_unknown_usage_is_none():
     for usage in (None, {}, {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": True}):
         assert [*LLMResponse("x", "m", usage).usage.values()] == [None, None, None]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentnb.dialects.symphony import AgentConfig
+from agentnb.dialects.symphony import AgentConfig, AgentExecutor
 from agentnb.dialects.symphony.schema import ModelConfig, to_config
 from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
@@ -15,6 +15,25 @@ def test_the_original_field_names_are_accepted() -> None:
     one = to_config({"name": "A", "systemPrompt": "s", "maxCalls": 3, "requireApproval": True, "enableCache": True})
     assert (one.system_prompt, one.max_calls, one.require_approval) == ("s", 3, True)
     assert one == AgentConfig(name="A", system_prompt="s", max_calls=3, require_approval=True, enable_cache=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda fields: AgentConfig(**fields),
+        to_config,
+        lambda fields: AgentExecutor(fields, llm=["x"]).config,
+        AgentConfig.model_validate,
+    ],
+    ids=["class", "mapping", "executor", "validated"],
+)
+def test_unknown_fields_are_reported_in_one_warning_each(make: Callable[[Any], AgentConfig]) -> None:
+    fields = {"name": "A", "tols": ["x"], "llm": {"model": "m", "tempratur": 1, "other": 2}}
+    with pytest.warns(UserWarning, match="R112") as caught:
+        config = make(fields)
+    remedies = [str(warning.message).partition("do:")[2].strip() for warning in caught]
+    assert sorted(remedies) == ["did you mean 'temperature'?", "did you mean 'tools'?", "remove 'other'"]
+    assert config == AgentConfig(name="A", llm={"model": "m"})
 
 
 def test_fields_may_be_positional() -> None:

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final
 
 from agentnb.board.external_types import is_model
 from agentnb.board.masking import register_secrets
-from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
+from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, warn_caller, with_article
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr
 from agentnb.world.llm import base
 from agentnb.world.llm.base import LLMMessage, ToolCall, ToolDefinition
 from agentnb.world.llm.providers import PROVIDERS, SIMULATED
-from agentnb.world.llm.settings import OF_REQUESTS, check_settings
+from agentnb.world.llm.settings import OF_REQUESTS, check_settings, iter_misspelled_settings
 from agentnb.world.llm.text import to_text
 
 __all__ = ["LLMMessage", "LLMRequest", "LLMResponse", "TokenUsage", "request_of", "to_response", "to_settings"]
@@ -140,6 +140,8 @@ class LLMRequest(base.LLMRequest):
         named = fields.pop("model", None)
         own_settings = {name: value for name, value in fields.items() if name not in CONNECTION and not is_secret(name)}
         check_settings({name: value for name, value in own_settings.items() if name in OF_REQUESTS}, "LLMRequest")
+        for name, similar in iter_misspelled_settings(own_settings):
+            warn_caller(f"LLMRequest: {name!r} is unknown; did you mean {similar!r}?")
         model = None if named is None else str(named)
         super().__init__(
             to_messages(messages), node, model, own_settings, number, of_node, timeout, on_token, _to_tools(tools)
