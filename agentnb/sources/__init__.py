@@ -7,7 +7,7 @@ far as the parser can continue.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 _Form = Literal["yaml", "json"]
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_LISTS = (str, bytes, bytearray, memoryview, type)
 _LOOKS_LIKE_JSON = re.compile(r'\s*\{\s*["}]')
 
 
@@ -108,10 +109,19 @@ def _walk(value: Any, builder: Builder) -> None:
             )
             _walk(item, builder)
         builder.close()
-    elif isinstance(value, list | tuple):
+    elif _is_list(value):
         builder.open([], nowhere)
         for item in value:
             _walk(item, builder)
         builder.close()
     else:
         builder.scalar(value, nowhere)
+
+
+def _is_list(value: Any) -> bool:
+    """Return True for a list, and for what a schema would read as one without a limit: a range, an iterator, a set."""
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, _NO_LISTS)
+        and not hasattr(type(value), "model_fields")  # a pydantic object yields its fields
+    )

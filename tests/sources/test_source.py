@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import itertools
 import os
+from array import array
+from collections import deque
+from enum import Enum
 
+import pydantic
 import pytest
 
 from agentnb.errors import Place
@@ -100,3 +105,34 @@ def test_a_dict_key_that_is_not_a_string_is_reported():
 
 def test_a_source_without_text_has_no_lines():
     assert Source(object(), "<thing>").locate() == Place("<thing>")
+
+
+class Endless:
+    def __iter__(self):
+        return itertools.count()
+
+
+class Step(Enum):
+    FIRST = 1
+
+
+@pytest.mark.parametrize("make", [itertools.count, Endless, lambda: range(10**12), lambda: itertools.repeat({})])
+def test_a_list_without_an_end_is_rejected(make):
+    assert codes(make_plain_source({"a": make()})) == ["R108"]
+    assert codes(make_plain_source({"a": [{"b": make()}]})) == ["R108"]
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        (range(3), [0, 1, 2]), (iter("ab"), ["a", "b"]), ({1}, [1]), (deque([1]), [1]), ({"k": 1}.keys(), ["k"]),
+        (array("i", [1, 2]), [1, 2]), ("ab", "ab"), (b"ab", b"ab"), (Step, Step), (None, None),
+    ],
+)  # fmt: skip
+def test_what_a_schema_reads_as_a_list_is_one(value, content):
+    assert make_plain_source({"a": value}).content == {"a": content}
+
+
+def test_a_pydantic_object_is_one_value():
+    model = pydantic.create_model("Model", a=(int, 1))()
+    assert make_plain_source({"a": model}).content["a"] is model
