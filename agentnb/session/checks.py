@@ -137,7 +137,7 @@ def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Probl
     unknown = (name for name in inputs if name not in known)
     return [
         Problem("R220", f"input {name!r} is not known", _INPUTS,
-                f"the inputs of {recipe.name!r} are: {list_names(known)}",
+                f"the inputs of {recipe.name!r} are: {list_names(recipe.inputs or known)}",
                 did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
         for name in unknown if recipe.inputs or find_misspelling(name, known) is not None
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from contextlib import nullcontext
 
 import networkx as nx
 import pytest
@@ -121,6 +122,14 @@ def test_an_unknown_input_is_a_warning_with_a_suggestion():
         run = nb.Session(recipe, {"wishs": [1]})
     assert len(caught) == 1
     assert run.board["wishs"] == [1]
+
+
+def test_the_inputs_that_are_named_are_the_declared_ones():
+    built_graph = nx.DiGraph(name="declared", inputs=["task"])
+    built_graph.add_node("a", function=lambda note: None, inputs={"note": "note"})
+    for given, warns in (({"task": 1, "note": 2}, False), ({"task": 1, "other": 2}, True)):
+        with pytest.warns(UserWarning, match="are: task\n") if warns else nullcontext():
+            nb.Session(nb.load(built_graph), given)
 
 
 def test_without_declared_inputs_only_misspelled_ones_are_warnings():
