@@ -49,11 +49,13 @@ def bind(node: Node, world: Any) -> Perform:
 
 def _make_endless_problem(node: Node, limit: int) -> Problem:
     """X401: a loop has reached its `max` number of rounds."""
+    condition = "`while` condition still holds" if node.params.get("until") is None else "`until` is still false"
+    unmet = node.params.get("unmet", f"its {condition}")
     return Problem(
         "X401",
         f"loop {node.id!r} has run {limit} times without ending",
         str(node.place or f"node {node.id!r}"),
-        f"its condition still holds, and its {node.params.get('limit', '`max`')} is reached",
+        f"{unmet}, and its {node.params.get('limit', '`max`')} is reached",
         node.params.get("cure", "fix what the condition reads, or raise the loop's `max`"),
     )
 

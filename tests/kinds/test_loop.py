@@ -52,10 +52,15 @@ def test_times_while_and_until_can_be_combined():
     assert rounds(run) == 2
 
 
-def test_max_is_a_failure_and_an_edit_allows_more_iterations():
-    run = session(looping(body(), until="n >= 9", max=4), {"n": 0})
+@pytest.mark.parametrize(
+    ("condition", "unmet"),
+    [({"until": "n >= 9"}, "its `until` is still false"), ({"while": "n < 9"}, "its `while` condition still holds")],
+)
+def test_max_is_a_failure_and_an_edit_allows_more_iterations(condition, unmet):
+    run = session(looping(body(), max=4, **condition), {"n": 0})
     run.run()
     assert (run.status, run.error.code, rounds(run)) == ("failed", "X401", 4)
+    assert run.error.why == f"{unmet}, and its `max` is reached"
     assert "4 times" in run.error.what
     run.edit({"n": 9}).retry()
     run.run()
@@ -179,8 +184,9 @@ NEVER = 'until: {"==": [1, 2]}, max_iterations: 2'
 
 
 def test_an_until_that_never_holds_is_an_error(tmp_path):
-    with pytest.raises(AgentRuntimeError, match=r"X401.*'l' has run 2 times"):
+    with pytest.raises(AgentRuntimeError, match=r"X401.*'l' has run 2 times") as caught:
         rounds_of(tmp_path, NEVER)
+    assert caught.value.problems[0].why == "its `until` is still false, and its max_iterations is reached"
 
 
 def test_the_handler_of_the_loop_catches_an_unmet_until(tmp_path):

@@ -26,6 +26,12 @@ from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
 MAX_ITERATIONS: Final = 1000
+_WORDS: Final = {  # of the failure of a loop without end
+    "unmet": "its predicate is still false",
+    "limit": "max_iterations",
+    "cure": "let the body change what the predicate reads, or raise max_iterations of add_loop, or "
+    "GraphExecutor(default_max_iterations=...)",
+}
 # Findings that the checks of every recipe report as well.
 _TOLD_AGAIN: Final = frozenset({"Unreachable", "Cycle"})
 _NAMES: Final = {
@@ -178,7 +184,7 @@ class _Translation:
         if node.termination is None:
             return [], [], {"times": limit, **hollow}, bodies
         condition = self._make_asked(node.name, node.output_type, node.termination, until=True)
-        return [condition.key], [], {"while": condition, "max": limit, **hollow}, bodies
+        return [condition.key], [], {"while": condition, "max": limit, **_WORDS, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
         return TypedCondition(name, kind, self.keys[kind], function, until=until)

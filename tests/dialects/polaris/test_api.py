@@ -118,6 +118,8 @@ def test_the_limits_are_those_of_the_executor():
     session.run()
     assert (session.status, session.error.code) == ("failed", "X401")
     assert "has run 3 times without ending" in session.error.what
+    assert session.error.why == "its predicate is still false, and its max_iterations is reached"
+    assert "default_max_iterations" in session.error.do
     assert [step.node_id for step in session.trace.steps].count("work") == 3
     assert execute(nested(64)).nodes_executed == 66
     assert refused(nested(65))[0] == "RecursionLimitExceeded"
