@@ -40,7 +40,7 @@ _KNOWN_MODULES: Final = frozenset(
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _UNCHANGED: Final = set[type]()  # classes of known modules that `_limit_size` leaves unchanged, as found earlier
-_FINITE: Final = frozenset({list, tuple, dict, set, frozenset, bytearray, range})
+_FINITE: Final = frozenset({list, tuple, dict, set, frozenset, bytearray, memoryview, range})
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
 _VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {

@@ -22,7 +22,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import AGAIN, ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
-from agentnb.text import safe_repr, safe_str
+from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.edge_rows import find_taken_edges
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def suspects(runs: Any, ok: Any) -> Suspects:
     rows.sort(key=lambda row: (-row[3], _KINDS.index(row[0].kind)))
     result = Suspects(
         {
-            "element": [safe_str(element.text) for element, *_ in rows],
+            "element": [replace_surrogates(safe_str(element.text)) for element, *_ in rows],
             "kind": pd.Categorical([element.kind for element, *_ in rows], categories=_KINDS),
             "failed": np.array([failed for _, failed, _, _ in rows], dtype=np.int64),
             "passed": np.array([passed for _, _, passed, _ in rows], dtype=np.int64),

@@ -39,8 +39,12 @@ class Output:
         self.failure: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write a text with secrets masked, or discard it."""
-        self._try(self._stream.write, mask_text(text))
+        """Write a text with secrets masked, or discard it; what the stream cannot encode is written as an escape."""
+        masked = mask_text(text)
+        try:
+            self._try(self._stream.write, masked)
+        except UnicodeEncodeError as error:
+            self._try(self._stream.write, masked.encode(error.encoding, "backslashreplace").decode(error.encoding))
         return len(text)
 
     def flush(self) -> None:

@@ -67,7 +67,7 @@ class SessionBreakpoints(Breakpoints):
             raise ExecutionError(*problems)
         file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_get_fields, self)]}
         try:
-            file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise ExecutionError(_make_file_problem(file, "written", error)) from error
         return file

@@ -38,7 +38,7 @@ _WHOLE_COPIES = int(pd.__version__.split(".", maxsplit=1)[0]) < 3
 def make_table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """Return rows of named values as a DataFrame; `types` maps its columns to dtypes, also if there are no rows."""
     if types is None:
-        return pd.DataFrame(list(rows))
+        return pd.DataFrame([{name: _to_printable(cell) for name, cell in row.items()} for row in rows])
     # Column by column: type inference over whole rows converts missing values to numbers.
     columns = {name: pd.Series([_to_printable(row[name]) for row in rows], dtype=object) for name in types}
     return pd.DataFrame(columns).astype(types)
@@ -355,7 +355,7 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         column = infer_numbers(cells) if len(types) == 1 and types <= {int, float, bool} else None
         if column is None:
             column = pd.Series(cells, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=cells))
-        data[key] = column
+        data[replace_surrogates(key)] = column
     return pd.DataFrame(data, copy=False)
 
 

@@ -30,7 +30,7 @@ from agentnb.errors import AgentNbError, Problem
 from agentnb.export.html import Seal, pack, render_page, render_steps_table
 from agentnb.session import Session
 from agentnb.session.state import get_state
-from agentnb.text import safe_str
+from agentnb.text import replace_surrogates, safe_str
 from agentnb.trace.trace import SimulationTrace
 from agentnb.ui.actions import query_events
 from agentnb.ui.board_view import VALUE_WIDTH, format_value
@@ -106,7 +106,7 @@ def to_html(
     text = _render_html(source, quiz)
     if path is None:
         return text
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text(replace_surrogates(text), encoding="utf-8")
     return None
 
 

@@ -105,3 +105,13 @@ def test_an_ascii_terminal_gets_json_too(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     print_json({"ö": "\U0001f600"})
     assert json.loads(stream.buffer.getvalue()) == {"ö": "\U0001f600"}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", "b\\xe4d\\udcff"), ("cp1252", "b\xe4d\\udcff"), ("utf-8", "b\xe4d\\udcff")]
+)
+def test_text_that_a_terminal_cannot_encode_is_escaped(encoding, shown, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert cli.main(["check", "b\xe4d\udcff.yaml"]) == 1
+    assert f"{shown}.yaml: 1 error" in stream.buffer.getvalue().decode(encoding)

@@ -85,6 +85,14 @@ def resolve_path(path: Path) -> Path | None:
         return None
 
 
+def is_regular_or_new(path: Path) -> bool:
+    """Return True for a file and for a path at which there is nothing; False for a folder, a pipe or a device."""
+    try:
+        return path.is_file() or not path.exists()
+    except NO_PATH:
+        return False
+
+
 def _find_existing(word: str) -> Path | None:
     path = resolve_path(Path(word))
     try:

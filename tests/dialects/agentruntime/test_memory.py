@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -239,7 +240,7 @@ def test_an_unwritable_path_is_reported(tmp_path):
     with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
         agent_of(tmp_path).run({"said": "one"})
     (tmp_path / "kept.db").mkdir()
-    with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
+    with pytest.raises(AgentRuntimeError, match="X362"):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
 
 
@@ -322,6 +323,17 @@ def test_a_memory_stays_in_the_recipes_folder_unless_another_is_allowed(tmp_path
         session.run()
         assert session.status == "finished"
         assert get_contents(session.board)[-2:] == ["one", "one!"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes in folders")
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+@pytest.mark.parametrize("place", ["pipe", "folder", "x" * 5000])
+def test_a_memory_is_a_regular_file(tmp_path, kind, place):
+    suffix = ".json" if kind == "file" else ".db"
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    (tmp_path / f"folder{suffix}").mkdir()
+    word = "path" if kind == "file" else "dsn"
+    assert refused(agent_of(tmp_path, f'{{enabled: true, kind: {kind}, {word}: "{place}{suffix}"}}'))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.errors import AgentRuntimeError, Problem, with_article
 from agentnb.recipe.descriptions import describe_how_to_allow
-from agentnb.world.tools.allow_list import Allowed, resolve_path
+from agentnb.world.tools.allow_list import Allowed, is_regular_or_new, resolve_path
 
 if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.schema import MemoryConfig
@@ -147,6 +147,8 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     elif not allowed.holds_file(file):
         why = "a recipe may store its memory only in its own folder (symbolic links resolved) and in allowed folders"
         do = f"write a path below the recipe's folder, or allow its folder: {describe_how_to_allow(str(file.parent))}"
+    elif not is_regular_or_new(file):
+        why, do = "it is not a file, or its name is too long", "use another name"
     elif file.suffix.lower() not in suffixes:
         why, do = f"such a file has the suffix {', '.join(suffixes)}", f"use the suffix {suffixes[0]}"
     else:
