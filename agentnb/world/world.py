@@ -70,16 +70,13 @@ class World:
         """
         function = self.tools.get(name)
         if function is None or not callable(function):
-            order = f"pass it: Session(recipe, tools={{{name!r}: function}})"
-            raise RecipeError(
-                Problem(
-                    "R203",
-                    f"there is no function {name!r}" if function is None else f"{name!r} is not callable",
-                    str(node.place or f"node {node.id!r}"),
-                    f"the session has: {', '.join(self.tools) or 'no tools'}",
-                    did_you_mean(name, self.tools, order) if function is None else order,
-                )
-            )
+            what = f"there is no function {name!r}"
+            why = f"the session has: {', '.join(self.tools) or 'no tools'}"
+            do = did_you_mean(name, self.tools, f"pass it: Session(recipe, tools={{{name!r}: function}})")
+            if name in self.tools:
+                what = f"the object passed for {name!r} is {with_article(type(function).__name__)}"
+                why, do = "it cannot be called", "pass a function"
+            raise RecipeError(Problem("R203", what, str(node.place or f"node {node.id!r}"), why, do))
         check_runs(node, function)
         return function
 
