@@ -48,13 +48,14 @@ def get_fields(value: FrozenRecord) -> Mapping[str, Any] | None:
     if type(template) is not Record:
         return value.parts
     document = template.document
-    fields = document.get("v") if isinstance(document, Mapping) else None
-    if template.tag not in ("dataclass", "model") or not isinstance(fields, Mapping):
+    if template.tag not in ("dataclass", "model") or not isinstance(document, Mapping):
+        return None
+    parts = [document.get("v"), document.get("private", {}), document.get("extra", {})]
+    if not all(isinstance(part, Mapping) for part in parts):  # damaged
         return None
     from agentnb.board.codec import decode  # here to avoid an import cycle
 
-    others = {**document.get("private", {}), **document.get("extra", {})}
-    return {name: freeze(decode(item)) for name, item in {**fields, **others}.items()}
+    return {name: freeze(decode(item)) for part in parts for name, item in part.items()}
 
 
 def name_of(cls: type) -> str:

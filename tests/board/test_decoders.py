@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -7,12 +8,21 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import BaseModel
 
-from agentnb.board.codec import TAG, decode
+from agentnb.board.codec import TAG, decode, encode
 from agentnb.board.decoders import Record, encode_zone, find_class, get_fields, name_of
 from agentnb.board.masking import to_display
 from agentnb.board.paths import get_at
-from agentnb.board.values import freeze
+from agentnb.board.values import freeze, thaw
 from agentnb.secrets import MASK
+
+
+class Shape(BaseModel):
+    n: int
+
+
+@dataclass
+class Row:
+    n: int
 
 
 class Outer:
@@ -56,6 +66,19 @@ def test_any_other_unknown_type_stays_a_record():
     assert get_fields(frozen) is None
     assert to_display(frozen).tag == "enum"
     assert get_fields(freeze(Record("dataclass", {"$": "dataclass"}))) is None
+
+
+@pytest.mark.parametrize("word", ["v", "private", "extra"])
+@pytest.mark.parametrize("damage", [[], None, "x", 5])
+@pytest.mark.parametrize("tag", ["model", "dataclass"])
+def test_damaged_attributes_are_shown_as_a_record(word, damage, tag):
+    cls = {"model": "Shape", "dataclass": "Row"}[tag]
+    document = {TAG: tag, "type": f"{__name__}:{cls}", "v": {"n": 1}, "set": [], word: damage}
+    frozen = freeze(decode(document))
+    assert isinstance(thaw(frozen), Record)
+    assert get_fields(frozen) is None
+    assert to_display(frozen).document == document
+    assert encode(frozen) == document
 
 
 def test_extra_fields_of_a_model_are_fields_too():
