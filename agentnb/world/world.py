@@ -70,13 +70,13 @@ class World:
         """
         function = self.tools.get(name)
         if function is None or not callable(function):
-            what = f"there is no function {name!r}"
-            why = f"the session has: {', '.join(self.tools) or 'no tools'}"
-            do = did_you_mean(name, self.tools, f"pass it: Session(recipe, tools={{{name!r}: function}})")
+            where = str(node.place or f"node {node.id!r}")
             if name in self.tools:
                 what = f"the object passed for {name!r} is {with_article(type(function).__name__)}"
-                why, do = "it cannot be called", "pass a function"
-            raise RecipeError(Problem("R203", what, str(node.place or f"node {node.id!r}"), why, do))
+                raise RecipeError(Problem("R203", what, where, "it cannot be called", "pass a function"))
+            why = f"the session has: {', '.join(self.tools) or 'no tools'}"
+            do = did_you_mean(name, self.tools, f"pass it: Session(recipe, tools={{{name!r}: function}})")
+            raise RecipeError(Problem("R203", f"there is no function {name!r}", where, why, do))
         check_runs(node, function)
         return function
 
