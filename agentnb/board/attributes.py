@@ -77,11 +77,11 @@ def set_attributes(instance: Any, items: Mapping[str, Any]) -> None:
         instance.__dict__.update(split.extra)
 
 
-def drop_cached(instance: Any) -> None:
-    """Remove the values of cached properties from an object."""
-    held, declared = _get_held(instance, "__dict__"), _list_declared(type(instance))
-    if not held.keys() <= declared:
-        for name in [name for name in held if name not in declared and _is_cached(type(instance), name)]:
+def drop_cached(instance: Any, attributes: Mapping[str, Any]) -> None:
+    """Remove what an object has besides these attributes: the values of cached properties."""
+    held = _get_held(instance, "__dict__")
+    if not held.keys() <= attributes.keys():
+        for name in held.keys() - attributes.keys():
             del held[name]
 
 

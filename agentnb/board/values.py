@@ -512,7 +512,7 @@ def _freeze_record(value: Any, attributes: dict[str, Any], like: Any, walk: Walk
     if template is UNREADABLE or any(item is UNREADABLE for item in attributes.values()):
         return _freeze_by_reference(value, like)
     if template is not value:  # a copy shares the objects in cached properties
-        drop_cached(template)
+        drop_cached(template, attributes)
     old_parts = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
     parts = freeze_dict(attributes, old_parts, walk)
     return like if parts is old_parts else FrozenRecord(template, parts)
