@@ -55,7 +55,7 @@ class Context(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         yield from AROUND
-        yield from (key for key in self._state if key not in AROUND)
+        yield from filter(self._is_of_state, self._state)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

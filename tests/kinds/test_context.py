@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.expressions.conditions import to_condition
-from agentnb.kinds.context import ContextCondition, list_board_reads, make_strict
+from agentnb.kinds.context import AROUND, ContextCondition, list_board_reads, make_strict
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.agentruntime.agent_files import HEAD, ran, stepped, text, write
@@ -150,6 +150,22 @@ def test_a_condition_evaluated_with_a_plain_board_sees_that_alone():
     assert condition.reads == (("x",),)
     assert not ContextCondition(to_condition({"==": [{"var": "result.text"}, "a"]}))({"x": 1})
     assert condition.explain(condition.context({"x": 1}))[-1] == ("state.x == 1", True)
+
+
+def test_a_context_contains_exactly_the_keys_that_it_returns():
+    board = {"x": 1, "b.c": 2, "state": 3, "result": 4, "state.x": 5, "results": 6}
+    context = ContextCondition(to_condition({"var": "x"})).context(board)
+    values = {}
+    for key in [*board, *AROUND, "gone", "gone.x", "node.id"]:
+        try:
+            values[key] = context[key]
+        except KeyError:
+            assert key not in context
+        else:
+            assert key in context
+    assert values.keys() == {*AROUND, "x", "b.c", "results"}
+    assert dict(context) == values
+    assert len(context) == len(values)
 
 
 def test_strictness_can_be_changed():

@@ -62,20 +62,41 @@ def test_a_locked_file_is_awaited_for_five_seconds(tmp_path, wal):
     assert actual == [(5000,), (5000,)]
 
 
-def test_a_concurrent_write_repeats_the_read(tmp_path):
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("change", ["INSERT INTO things VALUES (3, 'three')", "DELETE FROM things WHERE id > 1"])
+def test_a_read_is_repeated_if_the_file_was_written_meanwhile(tmp_path, change, fails):
     path, seen = tmp_path / "things.db", []
+    with closing(make(path, wal=False)) as connection:
+        connection.execute("PRAGMA auto_vacuum=FULL")
+        connection.execute("VACUUM")  # from now on, the file shrinks with its contents
+        connection.execute("UPDATE things SET name = name || hex(randomblob(20000)) WHERE id = 2")
+
+    def read(look):
+        names_read = [name[:3] for name in names(look)]
+        seen.append(names_read)
+        if len(seen) == 1:
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute(change)
+            if fails:
+                raise sqlite3.DatabaseError("database disk image is malformed")
+        return names_read
+
+    names_after = ["one", "two", "thr"] if change.startswith("INSERT") else ["one"]
+    assert read_database(path, read) == names_after
+    assert seen == [["one", "two"], names_after]
+
+
+def test_a_read_that_fails_is_not_repeated_if_the_file_is_unchanged(tmp_path):
+    path, attempts = tmp_path / "things.db", []
     make(path, wal=False).close()
 
     def read(look):
-        names_read = names(look)
-        if not seen:
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute("INSERT INTO things VALUES (3, 'three')")
-        seen.append(names_read)
-        return names_read
+        attempts.append(look)
+        raise sqlite3.DatabaseError("database disk image is malformed")
 
-    assert read_database(path, read) == ["one", "two", "three"]
-    assert seen == [["one", "two"], ["one", "two", "three"]]
+    with pytest.raises(StoreError):
+        read_database(path, read)
+    assert len(attempts) == 1
 
 
 def test_an_error_in_the_reading_function_is_raised_unchanged(tmp_path):

@@ -25,6 +25,7 @@ from langgraph.types import CachePolicy, Command, RetryPolicy, TimeoutPolicy, in
 import agentnb as nb
 from agentnb.dialects.langgraph.api import load_graph
 from agentnb.load import load
+from agentnb.recipe.model import to_graph
 from agentnb.session import Session
 
 LOG: list[str] = []
@@ -263,6 +264,7 @@ def test_an_entrypoint_can_be_a_node():
     session.run()
     assert session.board["__root__"] == {"n": 4}
     assert [step.node_id for step in session.trace.steps] == ["node", "node/inner", "node"]
+    assert dict(to_graph(session.recipe).nodes(data="label")) == {"node": "node", "node/inner": "inner"}
 
 
 def test_store_writer_and_config_reach_tasks_and_streamed_output_is_replayed():

@@ -171,18 +171,21 @@ ASKING = [counts for counts in itertools.product([0, 1, 2], repeat=3) if counts[
 STOPPING = [{}, {"interrupt_before": ["c"]}, {"interrupt_before": ["b"]}, {"interrupt_after": ["a"]}]
 
 
+@pytest.mark.parametrize("first", [[], ["z"]])
 @pytest.mark.parametrize("stops", STOPPING, ids=str)
 @pytest.mark.parametrize("asking", ASKING, ids=str)
-def test_a_wait_drops_them_from_what_was_sent_before(asking, stops):
+def test_a_wait_drops_them_from_what_was_sent_before(asking, stops, first):
     """`a` and `b` run in one superstep; `a` sends what it sees to `c`."""
     built_graph = StateGraph(State)
     for name, asks in zip("abc", asking, strict=True):
         built_graph.add_node(name, node(name, asks, **({"secret": "a's", "shared": "a's"} if name == "a" else {})))
-    built_graph.add_edge(START, "a")
-    built_graph.add_edge(START, "b")
+    for name in first:
+        built_graph.add_node(name, node(name))
+    for source, target in [*line(*first), ([START, *first][-1], "a"), ([START, *first][-1], "b")]:
+        built_graph.add_edge(source, target)
     sends = [Send("c", {"other": 1}), Send("c", {"secret": "sent", "other": 2})]
     built_graph.add_conditional_edges("a", lambda state: [Send("c", dict(state)), *sends], ["c"])
-    _, session = compare(built_graph.compile(**stops), {"log": []}, answers=lambda question: question)
+    _, session = compare(built_graph.compile(**stops), {"secret": "in"}, answers=lambda question: question)
     assert session.status == "finished"
     assert session.replay().ok
 

@@ -132,7 +132,7 @@ class _Translation:
         self.regions: dict[str, Region] = {}
         self.channels: dict[str, Channels] = {}
         self.starts: dict[str, Start] = {}
-        self.begins_early: dict[str, bool] = {}
+        self.begins_early = set[str]()  # the regions whose START is a separate node
         self.stops: list[tuple[str, str]] = []
 
     def read(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
@@ -168,7 +168,8 @@ class _Translation:
     def _translate_state_graph(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         builder = graph.builder
         self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
-        self.begins_early[region] = begins_early(builder)
+        if begins_early(builder):
+            self.begins_early.add(region)
         for name, spec in builder.nodes.items():
             if not spec.is_error_handler:  # handlers are translated with the nodes whose errors they handle
                 self._translate_node(
@@ -216,7 +217,7 @@ class _Translation:
             timeout=to_plain_limits(spec.timeout),
             handled=spec.error_handler_node is not None,
             static=_list_static_writes(graph.builder, name),
-            begins_early=self.begins_early[region],
+            begins_early=region in self.begins_early,
             tasks=TaskRules(cache=graph.cache),
             metadata=process.metadata or {},
         )
@@ -233,7 +234,7 @@ class _Translation:
                 plan,
                 self.starts[own].begin,
                 inner.output_channels,
-                begins_early=self.begins_early.get(own, False),
+                begins_early=own in self.begins_early,
                 keys=state_keys,
             )
         else:
@@ -256,7 +257,7 @@ class _Translation:
                 "function": unwrap_function(spec.runnable),
                 "reducers": MappingProxyType(channels.reducers),
                 "defer": bool(spec.defer),
-                "max_supersteps": self.limit + self.begins_early[region],
+                "max_supersteps": self.limit + (region in self.begins_early),
                 "supersteps_after_wait": self.limit + 1,
                 "error_classes": _ERROR_CLASSES,
             }),
@@ -372,11 +373,11 @@ class _Translation:
             name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
             control=entries[1].mapper, settings=settings, names=builder.nodes,
             branches=self._translate_branches(graph, START),
-            begins_early=self.begins_early[region],
+            begins_early=region in self.begins_early,
         )  # fmt: skip
         start = StartCall(plan, prefix + START)
         targets = sorted(end for begin, end in builder.edges if begin == START and end != END)
-        if self.begins_early[region]:
+        if region in self.begins_early:
             self.nodes[start.id] = Node(
                 id=start.id, kind="runnable", label="start", scope=region,
                 params=MappingProxyType({
