@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from agentnb.board.paths import APPEND, OPS, get_at
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import ActivationRow, Event, Failure, History, Intervention, Note, Tables
+from agentnb.engine.core.history import ActivationRow, Event, Failure, History, Intervention, Note, Tables, find_event
 from agentnb.engine.persistence.state_projection import StateProjection, get_previous
 from agentnb.expressions.paths import Path, format_path
 
@@ -195,8 +195,7 @@ class StepIndex:
         """Return the frozen input that a `Send` gave to an activation; a value that is not a mapping is its `input`."""
         if activation.event < 0 or activation.purpose:
             return {}
-        places = ((history, history.find_event_index(activation.event)) for history in reversed(self.chain))
-        event = next((history.events[place] for history, place in places if place >= 0), None)
+        event = find_event(self.chain, activation.event)
         if event is None or event.type != "send":
             return {}
         value = event.payload.get("input")

@@ -53,6 +53,18 @@ def test_a_step_of_another_branch_sees_an_external_event_only_after_its_arrival(
     finds_nothing(session)
 
 
+def test_an_event_with_a_number_that_was_used_before_going_back_is_delivered():
+    session = make_session("reactive", ["tool"])
+    held = [("go", "step_into"), ("emit", "outside")]
+    for verb, word in (*held, *held, ("back", None), *held):
+        session = done(session, verb, word)
+    ended(session)
+    emitted = [event.id for event in session._parts.run.events() if event.type == "greeting.done"]
+    edges = session.trace.frames.edges
+    assert edges.value[edges.condition == "greeting.done"].tolist() == emitted
+    finds_nothing(session)
+
+
 def test_an_external_event_takes_no_number_of_an_interrupted_step():
     session = make_session("reactive", ["emit"], MemoryLog())
     for verb, word in (("go", "step_into"), ("reopen", None), ("emit", "outside")):

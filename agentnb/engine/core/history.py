@@ -11,6 +11,7 @@ condition's value. Rare data is stored in sparse dicts by step.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from datetime import datetime
@@ -558,3 +559,22 @@ class History(LazyAttributes):
 _step_of: Final = attrgetter("step")
 _at_of: Final = attrgetter("at")
 _seq_of: Final = attrgetter("seq")
+
+
+def find_event(chain: Sequence[History], seq: int) -> Event | None:
+    """Return the event with this number in a chain of histories.
+
+    What a history has after the place where the next one begins does not belong to the chain, and its numbers may have
+    been used again.
+    """
+    ends = [sys.maxsize, *(history.base for history in reversed(chain[1:]))]
+    parts = list(zip(reversed(chain), ends, strict=True))
+    for history, end in parts:
+        index = history.find_event_index(seq)
+        if index >= 0 and history.events[index].at <= end:
+            return history.events[index]
+    # Events are not always in the order of their numbers: the step committed last may have emitted first.
+    matches = (
+        event for history, end in parts for event in reversed(history.events) if event.seq == seq and event.at <= end
+    )
+    return next(matches, None)

@@ -16,7 +16,7 @@ from agentnb.clock import Clock
 from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
 from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import ActivationRow, Checkpoint, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.history import ActivationRow, Checkpoint, Event, FrameRow, History, Note, Tables, find_event
 from agentnb.engine.core.reducers import Part, ReducedWrite, find_added_items, replaces_value
 from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, split_op
@@ -445,14 +445,7 @@ class Run:
 
     def get_event(self, seq: int) -> Event | None:
         """Return the event with this number."""
-        if seq < 0:
-            return None
-        for history in reversed(self.chain):
-            index = history.find_event_index(seq)
-            if index >= 0:
-                return history.events[index]
-        matches = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
-        return next(matches, None)  # with concurrent steps, the step committed last may have emitted first
+        return None if seq < 0 else find_event(self.chain, seq)
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
