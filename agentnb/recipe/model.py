@@ -97,7 +97,7 @@ class Reactive(Protocol):
         ...
 
     def check_value(self, key: str, value: Any) -> None:
-        """Raise an error for a value that may not be on the board: an input, or what an edit would leave there."""
+        """Raise an error for a value on the board that no node can read: an input, or what an edit would leave."""
         ...
 
 

@@ -16,6 +16,7 @@ from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_scope
 from agentnb.engine.core.run import make_key_error
 from agentnb.errors import (
+    AgentNbError,
     ExecutionError,
     Problem,
     RecipeError,
@@ -29,7 +30,7 @@ from agentnb.expressions.json_schema import Fault, Schema, is_types_only
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.kinds.context import AROUND
 from agentnb.recipe.descriptions import fits_type, list_names, list_types
-from agentnb.recipe.model import Condition, Recipe
+from agentnb.recipe.model import Condition, Reactive, Recipe
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.agents import get_agents
@@ -131,8 +132,11 @@ def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Probl
 
     R220: the recipe does not know an input.
 
-    A recipe without declared inputs may read any key: then only likely misspellings are reported.
+    A recipe without declared inputs may read any key: then only likely misspellings are reported. A reactive one reads
+    only what its dialect accepts on the board.
     """
+    if recipe.reactive is not None:
+        return list(_iter_unreadable_inputs(recipe.reactive, inputs))
     known = _find_keys_read(recipe)
     unknown = (name for name in inputs if name not in known)
     return [
@@ -141,6 +145,15 @@ def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Probl
                 did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
         for name in unknown if recipe.inputs or find_misspelling(name, known) is not None
     ]  # fmt: skip
+
+
+def _iter_unreadable_inputs(reactive: Reactive, inputs: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, value in inputs.items():
+        try:
+            reactive.check_value(name, value)
+        except AgentNbError as error:
+            problem = error.problems[0]
+            yield Problem("R220", f"input {name!r} is not known", _INPUTS, problem.why, problem.do, "warning")
 
 
 def _find_keys_read(recipe: Recipe) -> dict[str, None]:

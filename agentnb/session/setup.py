@@ -70,9 +70,6 @@ def make_run(
     recipe = prepare_recipe(recipe, tools)
     check_answers(recipe, answers, llm)
     values = {key: thaw(freeze(value)) for key, value in to_inputs(inputs, recipe.read_inputs).items()}
-    if recipe.reactive is not None:
-        for key, value in values.items():
-            recipe.reactive.check_value(key, value)
     warning = ""
     if validate_inputs:
         check_inputs(recipe, values)

@@ -17,7 +17,7 @@ import agentnb.dialects
 import agentnb.dialects.activegraph as ag
 from agentnb.dialects.polaris import Graph, Out
 from agentnb.dialects.table import DIALECTS
-from agentnb.errors import AgentNbError, RecipeError
+from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 
@@ -192,9 +192,9 @@ def test_a_misspelled_input_is_reported_with_the_right_name(dialect, good):
         assert repr(name) in reported.partition("do:")[2]
 
 
-def test_behaviors_take_no_inputs_that_are_no_part_of_a_graph():
-    with pytest.raises(AgentNbError, match="X518"):
-        Session(load(activegraph()), {"goal": "tea"})
+def test_an_input_that_behaviors_cannot_read_is_reported():
+    with pytest.warns(UserWarning, match="input 'goal' is not known"):
+        Session(load(activegraph()), {"goal": "tea"}).run()
     task = {"type": "task", "data": {}, "version": 1}
     assert Session(load(activegraph()), {"task#1": task}).board["task#1"] == task
 
