@@ -115,9 +115,11 @@ def test_a_page_shown_later_shows_the_current_position(host):
     session = nb.Session(long(60))
     session.step(50)
     on = host(session)
-    on.page.evaluate("""() => {
+    on.page.evaluate("""async () => {
       const root = document.querySelector('.agentnb-cockpit');
       root.parentNode.style.display = 'none';
+      // Two frames: if none is drawn while it is hidden, its size has not changed.
+      await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
       host.fire('change:svg');
     }""")
     on.page.evaluate("document.querySelector('.agentnb-cockpit').parentNode.style.display = ''")
