@@ -19,6 +19,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agentnb.display import register as _register
+from agentnb.distribution import get_version as _get_version
+from agentnb.distribution import warn_of_namesake as _warn_of_namesake
 
 if TYPE_CHECKING:
     from agentnb.analysis.compare import compare
@@ -155,9 +157,7 @@ __all__ = [  # without `open`: `from agentnb import *` must not replace the buil
 def __getattr__(name: str) -> Any:
     """Import a name of this package when it is first used."""
     if name == "__version__":
-        from importlib.metadata import version
-
-        value: Any = version("agentnb")
+        value: Any = _get_version()
     elif name in ("load_ipython_extension", "unload_ipython_extension"):
         value = getattr(import_module("agentnb.magics"), name)
     elif name == "dialects":
@@ -215,4 +215,5 @@ _register("counterfactuals", "agentnb.analysis.counterfactuals:find_counterfactu
 _register("progress", "agentnb.ui.progress_bar:progress_bar")
 
 sys.modules[__name__].__class__ = _Package
+_warn_of_namesake()
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # the application decides which log records are shown

@@ -183,7 +183,7 @@ def require_library(library: str, extra: str, where: str) -> Iterator[None]:
     except ImportError:
         raise ExecutionError(
             Problem("L590", f"{where} needs the package {library}", where, "it is not installed",
-                    f'run: pip install "agentnb[{extra}]"')
+                    f'run: pip install "agentnb-kit[{extra}]"')
         ) from None  # fmt: skip
 
 

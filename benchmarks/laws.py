@@ -1,8 +1,8 @@
 """laws: how the cost of an operation grows, measured at several sizes; and the plot of docs/performance.md.
 
 Run it: `python benchmarks/laws.py --json laws.json`, then `python benchmarks/laws.py --plot laws.json -o laws.svg`. The
-plot needs matplotlib (`pip install agentnb[bench]`). A point is the processor's time of this process per unit (a step,
-an event, a run ...), the median of three measurements.
+plot needs matplotlib (`pip install agentnb-kit[bench]`). A point is the processor's time of this process per unit (a
+step, an event, a run ...), the median of three measurements.
 """
 
 from __future__ import annotations

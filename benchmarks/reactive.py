@@ -2,7 +2,7 @@
 
 Run it: `python benchmarks/reactive.py [--events N] [--runs N] [--whole] [--check]`. `--check` exits with 1 where a
 limit is broken: with default views 10,000 events a second at least; with lean views, and kept in SQLite, no slower than
-the package with lean views beside it. The package comes with `pip install agentnb[bench]`; without it there are no
+the package with lean views beside it. The package comes with `pip install agentnb-kit[bench]`; without it there are no
 ratios.
 
 The programs are the same for both, word for word, and both tell the same log (see `Program`). Ours keeps its history

@@ -3,7 +3,7 @@
 Run it: `python benchmarks/step.py [--steps N] [--runs N] [--json] [--check]`. `--check` exits with 1 where a limit is
 broken. Each figure is the median of several runs, with the plain loop before and after each. Where it breaks its limit
 there are more runs, and the calmest count, those beside which the plain loop was fastest: the machine may have had
-other work. Other libraries need `pip install agentnb[bench]`.
+other work. Other libraries need `pip install agentnb-kit[bench]`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """store: what it costs to keep a run: steps a second, reopening, forking, bytes a step; beside what others keep.
 
 Run it: `python benchmarks/store.py [--steps N] [--json] [--check]`. `--check` exits with 1 where a limit is broken. The
-others, activegraph with its SQLite store and LangGraph with its SqliteSaver, come with `pip install agentnb[bench]`.
+others, activegraph with its SQLite store and LangGraph with its SqliteSaver, come with
+`pip install agentnb-kit[bench]`.
 
 Times are of the wall clock, for a disk is waited for. Beside them a plain loop that does nothing but commit one row a
 step to SQLite is timed, the ratio is to that. All is done in a folder of its own, several times; the median counts.

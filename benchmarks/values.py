@@ -116,7 +116,7 @@ def figures() -> Iterator[Figure]:
             yield Figure(
                 f"{size:,} {'nested' if nested else 'flat'} messages, read and written back with one more",
                 partial(step_of, node, {"log": messages(size, nested=nested)}),
-                f"LangGraph {langgraph}" if langgraph else "not installed: pip install agentnb[bench]",
+                f"LangGraph {langgraph}" if langgraph else "not installed: pip install agentnb-kit[bench]",
                 theirs if langgraph else None,
                 0.1,
             )

@@ -331,6 +331,46 @@ def test_machine_paths_are_recognized(line, named):
     assert bool(OF_ONE_MACHINE.search(line)) is named
 
 
+# On the package index, `agentnb` is another project; ours is `agentnb-kit`.
+INSTALLS_ANOTHER_PROJECT = re.compile(
+    r"\b(?:(?:pip3?|uv pip|uv tool|pipx) install|uv add)\b[^&;`\n]*?[\s\"']agentnb(?![\w-]|\.\w)"
+    r"|\b(?:uvx|pipx run|uv tool run)\s+(?:-q\s+)?[\"']?agentnb(?![\w-])"
+)
+
+
+def test_nobody_is_told_to_install_the_other_project_called_agentnb():
+    this_file = Path(__file__)
+    places = {
+        f"{short(path)}:{number}": line.strip()[:100]
+        for path in files()
+        if path != this_file
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if INSTALLS_ANOTHER_PROJECT.search(line)
+    }
+    assert not places
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("pip install agentnb", True),
+        ('run: pip install "agentnb[mcp]"', True),
+        ("%pip install -q agentnb", True),
+        ("pip install -U agentnb.", True),
+        ("uv add agentnb==0.2", True),
+        ("uvx agentnb lab", True),
+        ("pipx run agentnb lab", True),
+        ('pip install "agentnb-kit[mcp]"', False),
+        ('pip install -e ".[lab]" && agentnb lab', False),
+        ("uvx --from agentnb-kit agentnb lab", False),
+        ("pipx run --spec agentnb-kit agentnb lab", False),
+        ("pip uninstall agentnb", False),
+    ],
+)
+def test_installations_of_the_other_project_are_recognized(line, named):
+    assert bool(INSTALLS_ANOTHER_PROJECT.search(line)) is named
+
+
 # ------------------------------------------------------------------------------------------------------------- secrets
 
 

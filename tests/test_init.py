@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.starts_programs
 
 PROGRAM = """
@@ -34,7 +36,7 @@ def test_names_do_not_depend_on_the_import_order(imports):
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parent.parent,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
 
@@ -55,3 +57,16 @@ def test_a_cockpit_opens_without_numpy_and_pandas():
         "assert '<svg' in nb.Debugger(session).get_state()['svg']"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_parts_of_the_other_project_called_agentnb_are_named(tmp_path):
+    shutil.copytree(ROOT / "agentnb", tmp_path / "agentnb", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-c", "import agentnb; print(agentnb.__version__)"]
+    alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "another project" not in alone.stderr
+    (tmp_path / "agentnb" / "kernel").mkdir()
+    (tmp_path / "agentnb" / "kernel" / "provisioner.py").touch()
+    both = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "another project that is also called agentnb" in both.stderr
+    assert "pip uninstall agentnb" in both.stderr
+    assert both.stdout == alone.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +17,7 @@ from agentnb.cli.run import run_command
 from agentnb.cli.stored_runs import answer_command, fork_command, resume_command
 from agentnb.cli.stores import TABLES, run_runs, trace_command
 from agentnb.cli.versions import print_versions
+from agentnb.distribution import get_version
 from agentnb.errors import AgentNbError, Problem
 
 RECIPE = "a recipe: a file, the name of a sample, or module:object, which is imported"
@@ -70,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         "agentnb", description="Step through agent graphs.", allow_abbrev=False, epilog=EXIT_CODES, formatter_class=form
     )
-    parser.add_argument("--version", action="version", version=f"agentnb {version('agentnb')}")
+    parser.add_argument("--version", action="version", version=f"agentnb {get_version()}")
     parser.add_argument(
         "--versions", action=_Versions, nargs=0, help="print the versions and the platform, for a bug report"
     )

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentnb.cli.output import print_json
+from agentnb.distribution import NAME
 from agentnb.errors import AgentNbError, Problem
 
 PACKAGE = Path(__file__).parent.parent
@@ -32,7 +33,7 @@ def run_lab(args: argparse.Namespace) -> int:
             what="'agentnb lab' requires JupyterLab, which is not installed",
             where=sys.prefix,
             why="JupyterLab is an optional dependency",
-            do='run: pip install "agentnb[lab]"; or, without installing: uvx --from "agentnb[lab]" agentnb lab',
+            do='run: pip install "agentnb-kit[lab]"; or, without installing: uvx --from "agentnb-kit[lab]" agentnb lab',
         )
         raise AgentNbError(problem)
     folder = _prepare_notebooks(args.folder, reset=args.reset)
@@ -56,16 +57,17 @@ def run_lab(args: argparse.Namespace) -> int:
 def _build_command_with_jupyter(args: argparse.Namespace) -> list[str] | None:
     """Return the command that runs `agentnb lab` with its extra in a temporary environment, as this one is.
 
-    `uvx agentnb lab` and `pipx run agentnb lab` run in environments that lie in a cache and belong to no user, so
-    another one can take their place. In all others, None is returned: what is installed there is the user's business.
+    `uvx --from agentnb-kit agentnb lab` and the same with pipx run in environments that lie in a cache and belong to
+    no user, so another one can take their place. In all others, None is returned: what is installed there is the
+    user's business.
     """
     prefix = Path(sys.prefix)
     is_temporary = any((folder / "CACHEDIR.TAG").is_file() for folder in prefix.parents)
     if not is_temporary or _RERUN in os.environ:
         return None
-    distribution = importlib.metadata.distribution("agentnb")
+    distribution = importlib.metadata.distribution(NAME)
     origin = json.loads(distribution.read_text("direct_url.json") or "{}").get("url")  # None: from the package index
-    package = f"agentnb[lab] @ {origin}" if origin else f"agentnb[lab]=={distribution.version}"
+    package = f"{NAME}[lab] @ {origin}" if origin else f"{NAME}[lab]=={distribution.version}"
     command = [
         *("agentnb", "lab", *([str(args.folder)] if args.folder else [])),
         *(f"--{name.replace('_', '-')}" for name in ("reset", "no_browser", "json") if getattr(args, name)),

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 
+from agentnb.distribution import NAME, get_version
 from agentnb.engine.persistence.deltas import VERSION as RUNS
 from agentnb.recordings.golden_files import GOLDEN_VERSION
 from agentnb.session.breakpoints import VERSION as BREAKPOINTS
@@ -27,10 +28,10 @@ def list_versions() -> dict[str, dict[str, str]]:
     for name, extra in _iter_requirements():
         if extra is None:
             dependencies[name] = _get_version(name)
-        elif name != "agentnb" and extra not in _OF_DEVELOPERS:
+        elif name != NAME and extra not in _OF_DEVELOPERS:
             extras[f"{name} ({extra})"] = _get_version(name)
     return {
-        "agentnb": {"agentnb": _get_version("agentnb"), "python": platform.python_version(),
+        "agentnb": {"agentnb": get_version(), "python": platform.python_version(),
                     "implementation": platform.python_implementation(), "platform": platform.platform()},
         "dependencies": dependencies,
         "extras": extras,
@@ -50,7 +51,7 @@ def print_versions() -> None:
 
 def _iter_requirements() -> Iterator[tuple[str, str | None]]:
     """Yield the name of each required distribution, and the extra that requires it."""
-    for text in metadata.requires("agentnb") or ():
+    for text in metadata.requires(NAME) or ():
         name, extra = _NAME.match(text), _EXTRA.search(text)
         if name is not None:
             yield name[0], None if extra is None else extra[1]

@@ -117,7 +117,7 @@ def _make_offline_chart() -> Any:
     import altair as alt
 
     class OfflineChart(alt.Chart):
-        """An Altair chart that JupyterLab renders itself."""
+        """An Altair chart that contains all it needs to be shown."""
 
         def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
             if alt.renderers.active != "default":

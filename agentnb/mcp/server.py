@@ -9,11 +9,11 @@ import asyncio
 import secrets
 import socket
 import threading
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentnb.arguments import plain_arguments
+from agentnb.distribution import get_version
 from agentnb.errors import ExecutionError, Problem
 from agentnb.mcp.assistant import Assistant
 from agentnb.mcp.open_runs import OpenRuns
@@ -63,7 +63,7 @@ def make_server(assistant: Assistant) -> Server[Any]:
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], is_error=answer.failed)
 
     return Server(
-        "agentnb", version=version("agentnb"), instructions=_ABOUT, on_list_tools=tools, on_call_tool=call
+        "agentnb", version=get_version(), instructions=_ABOUT, on_list_tools=tools, on_call_tool=call
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def check_installed() -> None:
     if find_spec("mcp") is None:
         raise ExecutionError(
             Problem("X530", "the MCP server needs the MCP SDK", "the package `mcp`", "it is not installed",
-                    'run: pip install "agentnb[mcp]"')
+                    'run: pip install "agentnb-kit[mcp]"')
         )  # fmt: skip
 
 

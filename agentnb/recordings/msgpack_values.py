@@ -85,7 +85,7 @@ def decode(data: bytes, depth: int = 0) -> Any:
     except ImportError:
         raise StoreError(
             Problem("L579", "LangGraph checkpoints need the package msgpack", "nb.open", "it is not installed",
-                    'run: pip install "agentnb[recordings]"')
+                    'run: pip install "agentnb-kit[recordings]"')
         ) from None  # fmt: skip
     if depth > DEEPEST:
         raise ValueError("its objects are nested too deeply")

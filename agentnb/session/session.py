@@ -577,7 +577,10 @@ class Session:
     # -- explanations -----------------------------------------------------------------------------------------------
 
     def who_wrote(self, path: str, at: int | None = None) -> int | None:
-        """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
+        """Return the step that last wrote the value at a path; 0 for the inputs, None if nothing wrote it.
+
+        A write of a value counts for all its parts, also for those that it leaves as they were: the writer of
+        `messages.0` is the last step that wrote `messages`.
 
         Raises:
             ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.

@@ -295,7 +295,7 @@ class Link:
                     "this store was created by a newer agentnb",
                     self.database.display_name,
                     f"its tables have version {row[0]}, this version supports up to {VERSION}",
-                    "install the newest agentnb: pip install -U agentnb",
+                    "install the newest agentnb: pip install -U agentnb-kit",
                 )
             )
         return True

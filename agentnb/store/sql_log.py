@@ -450,7 +450,7 @@ def make_database(address: StoreAddress, seconds: float) -> Database:
                 "PostgreSQL needs a package that is not installed",
                 address.display_name,
                 str(error),
-                "pip install 'agentnb[postgres]' (or keep runs in a file: runs.db)",
+                "pip install 'agentnb-kit[postgres]' (or keep runs in a file: runs.db)",
             )
         ) from error
     return PostgresServer(address.target, address.display_name, seconds)

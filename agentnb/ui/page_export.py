@@ -18,12 +18,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from agentnb.display import get_view
+from agentnb.distribution import get_version
 from agentnb.draw.label_text import clean
 from agentnb.engine.control.interventions import get_current_scope
 from agentnb.errors import AgentNbError, Problem
@@ -173,7 +173,7 @@ def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
         if quiz
         else portable(mask_content("".join([stills[shown_at], *stills[:shown_at], *stills[shown_at + 1 :]]))),
         {"main": chunks.packed.pop("main"), **chunks.packed},
-        version("agentnb"),
+        get_version(),
     )
 
 

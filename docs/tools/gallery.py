@@ -128,7 +128,7 @@ def sample_page(name: str, dialect: str, about: str) -> str:
     )
     answers = f", answers={ANSWERS[name]!r}" if name in ANSWERS else ""
     emits = "".join(f"\nsession.emit({type_!r}, {payload!r})" for type_, payload in EVENTS.get(name, ()))
-    extra = f' It needs `pip install "agentnb[{dialect}]"`.' if dialect in {"burr", "langgraph"} else ""
+    extra = f' It needs `pip install "agentnb-kit[{dialect}]"`.' if dialect in {"burr", "langgraph"} else ""
     return f"""\
 ---
 hide: [navigation, toc]

@@ -22,14 +22,14 @@ def test_lab_without_jupyterlab_says_what_to_install(there, capsys, monkeypatch)
     monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
     code, _, err = called(capsys, "lab")
     assert code == 1
-    assert 'pip install "agentnb[lab]"' in err
+    assert 'pip install "agentnb-kit[lab]"' in err
 
 
 @pytest.mark.parametrize(
     ("tool", "begin"), [("uv", ["/bin/uv", "tool", "run", "--from"]), ("pipx", ["/bin/pipx", "run", "--spec"])]
 )
 def test_lab_in_a_temporary_environment_runs_again_with_jupyterlab(there, capsys, monkeypatch, tool, begin):
-    """`uvx agentnb lab` and `pipx run agentnb lab` need no word about the extra."""
+    """`uvx --from agentnb-kit agentnb lab` and the same with pipx need no word about the extra."""
     prefix = there / "cache" / "archive" / "environment"
     prefix.mkdir(parents=True)
     (there / "cache" / "CACHEDIR.TAG").write_text("")
@@ -44,7 +44,7 @@ def test_lab_in_a_temporary_environment_runs_again_with_jupyterlab(there, capsys
     assert cli.main(["lab", "mine", "--no-browser", "--", "--port", "9999"]) == 0
     ((words, env),) = became
     assert words[: len(begin)] == begin
-    assert words[len(begin)].startswith("agentnb[lab]")
+    assert words[len(begin)].startswith("agentnb-kit[lab]")
     assert words[len(begin) + 1 :] == ["agentnb", "lab", "mine", "--no-browser", "--", "--port", "9999"]
     monkeypatch.setenv(*next(item for item in env.items() if item[0] not in os.environ))
     assert called(capsys, "lab")[0] == 1  # it does not run again and again

@@ -359,7 +359,7 @@ def test_without_greenlet_step_into_is_refused_before_anything_starts(monkeypatc
     with pytest.raises(ExecutionError, match="needs the package greenlet") as raised:
         session.step_into()
     (problem,) = raised.value.problems
-    assert 'pip install "agentnb[stepinto]"' in problem.do
+    assert 'pip install "agentnb-kit[stepinto]"' in problem.do
     assert (session.position, session.status) == (0, "ready")
     assert session.step().writes is not None
     assert session.position == 1

@@ -140,7 +140,7 @@ def test_without_the_sdk_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("agentnb.mcp.server.find_spec", lambda _name: None)
 
     async def main():
-        with pytest.raises(nb.ExecutionError, match=r"agentnb\[mcp\]"):
+        with pytest.raises(nb.ExecutionError, match=r"agentnb-kit\[mcp\]"):
             nb.Session(shop(), INPUTS).serve_mcp()
 
     asyncio.run(main())

@@ -54,9 +54,9 @@ def localize(site: Path, pyodide: Path) -> None:
 
 def _distributions() -> dict[str, metadata.Distribution]:
     results: dict[str, metadata.Distribution] = {}
-    for name in ("agentnb", *OF_THE_KERNEL):
+    for name in ("agentnb-kit", *OF_THE_KERNEL):
         needed(name, results, unused=frozenset())
-    del results["agentnb"]  # the site has its wheel
+    del results["agentnb-kit"]  # the site has its wheel
     return results
 
 

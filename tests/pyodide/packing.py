@@ -34,7 +34,7 @@ def needed(name: str, found: dict[str, metadata.Distribution], unused: AbstractS
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     environment = {**default_environment(), "sys_platform": "emscripten", "platform_system": "Emscripten",
                    "platform_machine": "wasm32", "extra": ""}  # fmt: skip
-    for text in project["dependencies"] if key == "agentnb" else distribution.requires or ():
+    for text in project["dependencies"] if key == "agentnb-kit" else distribution.requires or ():
         requirement = Requirement(text)
         if requirement.marker is None or requirement.marker.evaluate(environment):
             needed(requirement.name, found, unused)
@@ -43,14 +43,14 @@ def needed(name: str, found: dict[str, metadata.Distribution], unused: AbstractS
 def pack(target: Path, scratch: Path) -> None:
     """Write the zip; the wheel of pydantic-core comes from the package index."""
     results: dict[str, metadata.Distribution] = {}
-    needed("agentnb", results)
+    needed("agentnb-kit", results)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, distribution in results.items():
             for file in distribution.files or ():
                 path = Path(str(distribution.locate_file(file)))
                 if ".." in file.parts or "__pycache__" in file.parts or path.suffix in {".so", ".pth", ".pyc"}:
                     continue
-                if name != "agentnb" or "dist-info" in str(file):
+                if name != "agentnb-kit" or "dist-info" in str(file):
                     archive.write(path, str(file))
         for folder, inside in ((ROOT / "agentnb", "agentnb"), (STUBS, "")):
             for path in folder.rglob("*"):

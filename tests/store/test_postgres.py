@@ -403,4 +403,4 @@ def test_errors_of_a_server_are_reported_in_our_own_words(error, code):
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "agentnb.store.postgres")
-    assert "agentnb[postgres]" in refused("L424", open_log, "postgresql://ann@nowhere.example.org/runs")
+    assert "agentnb-kit[postgres]" in refused("L424", open_log, "postgresql://ann@nowhere.example.org/runs")

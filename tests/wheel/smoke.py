@@ -1,4 +1,4 @@
-"""What must work right after `pip install agentnb`, without extras, Graphviz and a network: python smoke.py"""
+"""What must work right after `pip install agentnb-kit`, without extras, Graphviz and a network: python smoke.py"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> None:
             nb.samples(sample.name)
         except nb.ExecutionError as error:
             text = str(error)
-        assert (f"agentnb[{sample.dialect}]" in text) if missing else not text, text
+        assert (f"agentnb-kit[{sample.dialect}]" in text) if missing else not text, text
     session = nb.Session(nb.samples("triage"), {"ticket": "My invoice is wrong"}, answers=["approve"], store="runs.db")
     session.step()
     session.back()
@@ -38,12 +38,12 @@ def main() -> None:
         try:
             nb.Session(nb.samples("triage"), {"ticket": "x"}).step_into()
         except nb.ExecutionError as error:
-            assert "agentnb[stepinto]" in str(error), error  # noqa: PT017  (no pytest here)
+            assert "agentnb-kit[stepinto]" in str(error), error  # noqa: PT017  (no pytest here)
     for words in (["--versions"], ["runs", "runs.db"], ["trace", "runs.db"], ["export", "runs.db", "-o", "again.html"]):
         subprocess.run([str(Path(sys.executable).with_name("agentnb")), *words], check=True, stdout=subprocess.DEVNULL)
     without = subprocess.run([str(Path(sys.executable).with_name("agentnb")), "lab"], capture_output=True, text=True,
                              check=False)  # fmt: skip
-    assert importlib.util.find_spec("jupyterlab") or "agentnb[lab]" in without.stderr, without.stderr
+    assert importlib.util.find_spec("jupyterlab") or "agentnb-kit[lab]" in without.stderr, without.stderr
     print(f"OK: agentnb {nb.__version__} on Python {sys.version.split()[0]}")  # noqa: T201  (the outcome)
 
 

@@ -437,7 +437,7 @@ def check_version(version: Any, known: int = VERSION) -> None:
         raise StoreError(
             Problem("L403", "this was written by a newer agentnb", "the document",
                     f"it has version {safe_str(version)}, this one reads "
-                    f"up to {known}", "install a newer agentnb: pip install --upgrade agentnb")
+                    f"up to {known}", "install a newer agentnb: pip install --upgrade agentnb-kit")
         )  # fmt: skip
 
 

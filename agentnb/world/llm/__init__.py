@@ -5,8 +5,8 @@ Pass a model to a session as `Session(recipe, llm=...)`. It may be:
 - a string "provider:model": `"openai:gpt-4o"`, `"anthropic:claude-sonnet-4-5"`, `"gemini:gemini-2.5-flash"`,
   `"lmstudio:qwen3-8b"` (LM Studio on this machine), `"simulated"` (answers that state that they are simulated). The key
   comes from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY. The packages are extras: `pip install
-  "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them. `"openai_compatible:llama3.2"` uses the server at
-  OPENAI_BASE_URL, without a key.
+  "agentnb-kit[openai]"`, `anthropic`, `gemini`, or `llm` for all of them. `"openai_compatible:llama3.2"` uses the
+  server at OPENAI_BASE_URL, without a key.
 - a client with settings:
 
       from agentnb.world.llm.providers import client_of

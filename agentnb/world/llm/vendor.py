@@ -435,7 +435,7 @@ class VendorClient(ABC):
         if find_spec(top) is None or find_spec(self.package) is None:
             raise AgentRuntimeError(
                 Problem("X331", f"the package that talks to {self.provider!r} is not installed", self._where,
-                        f"{self.package!r} cannot be imported", f'pip install "agentnb[{self.extra}]"')
+                        f"{self.package!r} cannot be imported", f'pip install "agentnb-kit[{self.extra}]"')
             )  # fmt: skip
 
     def _find_key(self) -> str | None:

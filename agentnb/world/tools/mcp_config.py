@@ -73,7 +73,7 @@ def make_settings(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -
     """
     faults = _find_faults(config)
     if find_spec("mcp") is None:
-        faults.append(("needs the MCP SDK", "it is not installed", 'install it: pip install "agentnb[mcp]"'))
+        faults.append(("needs the MCP SDK", "it is not installed", 'install it: pip install "agentnb-kit[mcp]"'))
     _refuse(spec, faults)
     for word in ("env", "headers", "arguments"):
         register_secrets(freeze(dict(config.get(word) or {})))

@@ -300,7 +300,7 @@ def test_the_key_may_come_from_the_environment(protocol, serve, monkeypatch):
 @pytest.mark.parametrize("kind", sorted(PROVIDERS))
 def test_a_package_that_is_missing_is_reported_with_its_extra(kind, monkeypatch):
     monkeypatch.setattr("agentnb.world.llm.vendor.find_spec", lambda name: None)
-    order = r'pip install "agentnb\[(openai|anthropic|gemini)\]"'
+    order = r'pip install "agentnb-kit\[(openai|anthropic|gemini)\]"'
     with pytest.raises(AgentRuntimeError, match=rf"X331(.|\n)*settings of(.|\n)*{order}"):
         client_of(f"{kind}:m", {"api_key": KEY})
 

@@ -158,7 +158,7 @@ def test_a_config_that_names_no_server_is_reported(config, said):
 def test_without_the_sdk_the_problem_says_what_to_install(monkeypatch):
     monkeypatch.setattr(mcp_config, "find_spec", lambda name: None)
     problem = wrong({"url": "http://host/"})
-    assert (problem.code, problem.do) == ("R164", 'install it: pip install "agentnb[mcp]"')
+    assert (problem.code, problem.do) == ("R164", 'install it: pip install "agentnb-kit[mcp]"')
 
 
 def test_secrets_of_a_server_are_masked():
