@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import closing, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from threading import RLock
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 class Suspended(BaseException):
     """Raised through a node's function when a call is paused.
 
-    The function runs again with the results of its earlier calls.
+    The function runs again with the results of its earlier calls. The rest of the call is awaited in the context in
+    which it was made.
     """
 
     def __init__(self, key: int | str, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
         self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
+        self.context = copy_context()
 
 
 class CallEnd(NamedTuple):
@@ -128,7 +130,7 @@ class Calls:
         while self.running:
             await asyncio.wait(self.running)
         self.suspended = None
-        self.ends[stopped.key] = await _drive_to_end(_await_rest(stopped))
+        self.ends[stopped.key] = await run_in_context(stopped.context, _drive_to_end(_await_rest(stopped)))
         _repeat_stream(self.work)
         self.call_count = 0
 
@@ -164,9 +166,9 @@ class Calls:
         raise Suspended(key, coroutine, waits_for)
 
 
-async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> CallEnd:
+async def _drive_to_end(call: Awaitable[Any]) -> CallEnd:
     try:
-        return CallEnd(await coroutine)
+        return CallEnd(await call)
     except Exception as error:  # noqa: BLE001  (raised where the function made the call)
         return CallEnd(error=error)
 
@@ -208,14 +210,10 @@ PERFORMED: ContextVar[str | None] = ContextVar("PERFORMED", default=None)  # the
 
 @types.coroutine
 def _await_rest(suspended: Suspended) -> Generator[Any, Any, Any]:
-    """Await the rest of a suspended call."""
-    waits_for = suspended.waits_for
-    while True:
-        reply = yield waits_for
-        try:
-            waits_for = suspended.coroutine.send(reply)
-        except StopIteration as ended:
-            return ended.value
+    """Await the rest of a suspended call; replies and exceptions go to the call."""
+    with closing(suspended.coroutine):
+        yield suspended.waits_for
+        return (yield from suspended.coroutine)
 
 
 @types.coroutine
