@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from threading import RLock
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 class Suspended(BaseException):
     """Raised through a node's function when a call is paused.
 
-    The function runs again with the results of its earlier calls.
+    The function runs again with the results of its earlier calls. The rest of the call is awaited in the context in
+    which it was made.
     """
 
     def __init__(self, key: int | str, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
         self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
+        self.context = copy_context()
 
 
 class CallEnd(NamedTuple):
@@ -128,7 +130,7 @@ class Calls:
         while self.running:
             await asyncio.wait(self.running)
         self.suspended = None
-        self.ends[stopped.key] = await _drive_to_end(_await_rest(stopped))
+        self.ends[stopped.key] = await run_in_context(stopped.context, _drive_to_end(_await_rest(stopped)))
         _repeat_stream(self.work)
         self.call_count = 0
 
@@ -143,6 +145,13 @@ class Calls:
     def answer_in(self, result: Any) -> Any:
         """Return the answer of a tool, whether new, recorded, or changed by a person."""
         return result
+
+    def add_writes(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of the call being performed with what it wrote to the state, besides its answer."""
+        return record
+
+    def repeat_writes(self, record: Any) -> None:
+        """Write to the state what a call wrote, whether its record is new or old."""
 
     def _make_key(self, key: str | None) -> int | str:
         if key is not None:
@@ -164,9 +173,9 @@ class Calls:
         raise Suspended(key, coroutine, waits_for)
 
 
-async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> CallEnd:
+async def _drive_to_end(call: Awaitable[Any]) -> CallEnd:
     try:
-        return CallEnd(await coroutine)
+        return CallEnd(await call)
     except Exception as error:  # noqa: BLE001  (raised where the function made the call)
         return CallEnd(error=error)
 
@@ -202,20 +211,24 @@ def _get_task() -> asyncio.Task[Any] | None:
     return None if get_running_loop() is None else asyncio.current_task()
 
 
+@dataclass
+class Performed:
+    """A call that is being performed: its name, and what it writes to the state besides its answer."""
+
+    name: str
+    writes: list[tuple[str, Any]] = field(default_factory=list)
+
+
 CALLS: ContextVar[Calls | None] = ContextVar("CALLS", default=None)
-PERFORMED: ContextVar[str | None] = ContextVar("PERFORMED", default=None)  # the name of the call being performed
+PERFORMED: ContextVar[Performed | None] = ContextVar("PERFORMED", default=None)
 
 
 @types.coroutine
 def _await_rest(suspended: Suspended) -> Generator[Any, Any, Any]:
-    """Await the rest of a suspended call."""
-    waits_for = suspended.waits_for
-    while True:
-        reply = yield waits_for
-        try:
-            waits_for = suspended.coroutine.send(reply)
-        except StopIteration as ended:
-            return ended.value
+    """Await the rest of a suspended call; replies and exceptions go to the call."""
+    with closing(suspended.coroutine):
+        yield suspended.waits_for
+        return (yield from suspended.coroutine)
 
 
 @types.coroutine
@@ -241,7 +254,7 @@ def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Gen
 @contextmanager
 def outside(name: str) -> Iterator[None]:
     """Perform the call with this name. Its inner calls are not effects, so a tool that calls a model is one call."""
-    calls, performed = CALLS.set(None), PERFORMED.set(name)
+    calls, performed = CALLS.set(None), PERFORMED.set(Performed(name))
     try:
         yield
     finally:
@@ -249,12 +262,20 @@ def outside(name: str) -> Iterator[None]:
         CALLS.reset(calls)
 
 
+def add_result(error: Exception, result: dict[str, Any]) -> None:
+    """Attach to an error what is recorded with it, unless it has a result of its own."""
+    if result and not hasattr(error, "result"):
+        with suppress(AttributeError, TypeError):  # its class allows no other attributes
+            error.result = result  # type: ignore[attr-defined]
+
+
 def stream(work: Work, chunk: Any) -> None:
     """Emit a chunk that a function or one of its calls streams.
 
     Its actor is the call that is being performed, if any.
     """
-    work.emit("custom", chunk, PERFORMED.get())
+    performed = PERFORMED.get()
+    work.emit("custom", chunk, None if performed is None else performed.name)
 
 
 def _repeat_stream(work: Work) -> None:
@@ -268,4 +289,4 @@ def _repeat_stream(work: Work) -> None:
         work.emit("custom", thaw(event.payload), event.actor)
 
 
-__all__ = ["CALLS", "CallEnd", "Calls", "Suspended", "outside", "run_in_context", "stream"]
+__all__ = ["CALLS", "PERFORMED", "CallEnd", "Calls", "Suspended", "add_result", "outside", "run_in_context", "stream"]

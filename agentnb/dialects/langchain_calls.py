@@ -21,6 +21,7 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
+    ToolMessage,
     message_to_dict,
     messages_from_dict,
     messages_to_dict,
@@ -30,7 +31,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
 from pydantic import ValidationError
 
-from agentnb.dialects.inner_calls import CALLS, Calls, Suspended, outside
+from agentnb.dialects.inner_calls import CALLS, Calls, Suspended, add_result, outside
 from agentnb.dialects.langchain_messages import Exchange
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, Usage
@@ -84,12 +85,12 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _ATOMS) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
 
 
-def _to_response(model: Any, result: Any, pieces: Sequence[int]) -> LLMResponse:
+def _to_response(calls: Calls, model: Any, result: Any, pieces: Sequence[int]) -> LLMResponse:
     """Return the record of a model's answer. If its caller streams it, it includes the lengths of its pieces."""
     message = result.generations[0].message
     used = getattr(message, "usage_metadata", None) or {}
     usage = Usage(used.get("input_tokens"), used.get("output_tokens"))
-    content = message_to_dict(message)
+    content = calls.add_writes(message_to_dict(message))
     if _PIECES.get() is not None:
         content["pieces"] = list(pieces)
     return LLMResponse(content, _name_of(model), usage, provider=type(model).__name__)
@@ -119,9 +120,10 @@ def _has_session_model(calls: Calls) -> bool:
     return calls.work.run.world.model_of(calls.work.node) is not None
 
 
-def _to_model_result(response: Any) -> Any:
+def _to_model_result(calls: Calls, response: Any) -> Any:
     """Return the value that the model's caller expects, for an answer that is new, recorded, or changed by a person."""
     content = getattr(response, "content", response)
+    calls.repeat_writes(content)
     message = messages_from_dict([content])[0] if isinstance(content, Mapping) else AIMessage(str(content))
     pieces = _PIECES.get()
     if pieces is not None and isinstance(content, Mapping):
@@ -209,10 +211,10 @@ def _wrap_model(cls: Any) -> None:
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(complete(request.client, request.request))
                 pieces = _listen(calls, self, run_manager)
-                return _to_response(self, generate(self, read, stop, run_manager, **options), pieces)
+                return _to_response(calls, self, generate(self, read, stop, run_manager, **options), pieces)
 
         arguments = _request(messages, stop, kwargs, settings_of_model)
-        return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
+        return _to_model_result(calls, calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
 
     async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -227,11 +229,11 @@ def _wrap_model(cls: Any) -> None:
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(await acomplete(request.client, request.request))
                 pieces = _listen(calls, self, run_manager)
-                return _to_response(self, await agenerate(self, read, stop, run_manager, **options), pieces)
+                return _to_response(calls, self, await agenerate(self, read, stop, run_manager, **options), pieces)
 
         arguments = _request(messages, stop, kwargs, settings_of_model)
         try:
-            return _to_model_result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
+            return _to_model_result(calls, await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
         except Suspended as suspended:
             vars(suspended).update(generations=[], llm_output=None)  # LangChain reads them unless it is an Exception
             raise
@@ -281,7 +283,12 @@ def _replace_fields(value: Any, changed: Mapping[str, Any]) -> Any:
 
 
 def _to_recorded(calls: Calls, answer: Any) -> Any:
-    return {"message": message_to_dict(answer)} if isinstance(answer, BaseMessage) else calls.to_recorded(answer)
+    if not isinstance(answer, BaseMessage):
+        return calls.add_writes(calls.to_recorded(answer))
+    message = message_to_dict(answer)
+    if isinstance(answer, ToolMessage):
+        message["data"]["artifact"] = answer.artifact  # an object of any class; LangChain's form of it is a dict
+    return calls.add_writes({"message": message})
 
 
 def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
@@ -292,11 +299,13 @@ def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
     """
     question = calls.to_question(error)
     if question is None:
+        add_result(error, calls.add_writes({}))
         raise error
     return question
 
 
 def _get_answer(calls: Calls, result: Any) -> Any:
+    calls.repeat_writes(result)
     if isinstance(result, Mapping):
         if "message" in result:
             return messages_from_dict([result["message"]])[0]
@@ -332,6 +341,7 @@ def _wrap_tool(cls: Any) -> None:
         try:
             result = calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
         except Exception as error:
+            calls.repeat_writes(getattr(error, "result", None))
             _validate_again(self, tool_input, kwargs, error)
             raise
         return _get_answer(calls, result)
@@ -351,6 +361,7 @@ def _wrap_tool(cls: Any) -> None:
         try:
             result = await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
         except Exception as error:
+            calls.repeat_writes(getattr(error, "result", None))
             _validate_again(self, tool_input, kwargs, error)
             raise
         return _get_answer(calls, result)

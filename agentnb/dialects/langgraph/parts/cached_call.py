@@ -6,10 +6,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hash_cache_key
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_input, make_outcome_of_updates, to_updates
-from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
+from agentnb.dialects.langgraph.parts.plain_values import from_plain_write, to_plain_write
 from agentnb.engine.core.supersteps import get_stage, iter_superstep_steps, list_events_of_node
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
@@ -47,7 +46,7 @@ class CachedCall:
                 known = await self._ask(work, _GET, key, self._look_up)
             if known is not None and self._may_use_entry(work, key):
                 plan = self.call.plan
-                past = [_decode_write(*write) for write in thaw(known)]
+                past = [from_plain_write(*write) for write in thaw(known)]
                 updates = to_updates(plan, work, [write for write in past if write[0] in plan.channels.channels])
                 static = list(plan.static)
                 control = [write for write in past if write not in static and not _is_update(plan, write[0])]
@@ -56,7 +55,7 @@ class CachedCall:
         if isawaitable(result):
             result = await result
         if isinstance(result, Outcome) and result.error is None and result.result is not None:
-            writes = [_encode_write(*write) for write in result.result]
+            writes = [to_plain_write(*write) for write in result.result]
             await self._ask(work, _SET, key, self._store, writes=writes)
         return result
 
@@ -84,20 +83,11 @@ class CachedCall:
 
     def _look_up(self, operation: str, key: str) -> Any:
         entries = self.cache.get([(self.namespace, key)])
-        return next(([_encode_write(*write) for write in writes] for writes in entries.values()), None)
+        return next(([to_plain_write(*write) for write in writes] for writes in entries.values()), None)
 
     def _store(self, operation: str, key: str, writes: list[Any]) -> None:
-        entry = [_decode_write(*write) for write in writes]
+        entry = [from_plain_write(*write) for write in writes]
         self.cache.set({(self.namespace, key): (entry, self.policy.ttl)})
-
-
-def _encode_write(channel: str, value: Any) -> list[Any]:
-    """Return one of LangGraph's writes as plain values, for the record of an effect."""
-    return [channel, to_plain_send(value) if channel == lg.keys.TASKS else value]
-
-
-def _decode_write(channel: str, value: Any) -> tuple[str, Any]:
-    return channel, from_plain_send(value) if channel == lg.keys.TASKS else value
 
 
 def _is_update(plan: Any, channel: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.plain_values import from_plain_write, to_plain_write
 
 
 def hash_cache_key(result: str | bytes) -> str:
@@ -21,14 +22,17 @@ class TaskCache:
         self.namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(function) or "__dynamic__")
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the cached result under the key "value"; None if there is none."""
+        """Return the record of the cached result; None if there is none."""
         for writes in self.cache.get([(self.namespace, self._make_key(args, kwargs))]).values():
-            return {"value": next(value for channel, value in writes if channel == lg.keys.RETURN)}
+            result = next(value for channel, value in writes if channel == lg.keys.RETURN)
+            others = [to_plain_write(*write) for write in writes if write[0] != lg.keys.RETURN]
+            return {"value": result, "writes": others} if others else {"value": result}
         return None
 
-    def store(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Store a result."""
-        entry = [(lg.keys.RETURN, result)], self.policy.ttl
+    def store(self, args: tuple[Any, ...], kwargs: dict[str, Any], record: dict[str, Any]) -> None:
+        """Store a task's result, and what it wrote to channels, from its record."""
+        writes = [from_plain_write(*write) for write in record.get("writes", ())]
+        entry = [*writes, (lg.keys.RETURN, record["value"])], self.policy.ttl
         self.cache.set({(self.namespace, self._make_key(args, kwargs)): entry})
 
     def _make_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

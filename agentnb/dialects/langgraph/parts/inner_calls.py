@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,10 +11,15 @@ from uuid import UUID, uuid4
 
 from agentnb.board.values import thaw
 from agentnb.dialects import langchain_calls
-from agentnb.dialects.inner_calls import CALLS, Calls, Suspended
+from agentnb.dialects.inner_calls import CALLS, PERFORMED, Calls, Suspended
 from agentnb.dialects.langgraph.errors import make_answer_problem, make_inner_breakpoints_problem
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
+from agentnb.dialects.langgraph.parts.plain_values import (
+    from_plain_command,
+    from_plain_write,
+    to_plain_command,
+    to_plain_write,
+)
 from agentnb.engine.core.waits import hide_untracked
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
@@ -24,10 +29,10 @@ from agentnb.world.effect import Effect
 class NodeCalls(Calls):
     """The calls of a node's function. After an answer to a question, the function runs again.
 
-    In this repetition, tasks that have succeeded return their recorded results (`finished`, by path). `answers`
-    contains the answers to the questions of the function (at "") and of its tasks (by path). `background_tasks` are
-    the tasks started by an async function. `sends` are the writes that the function made besides its result, such as
-    those of `push_message`.
+    In this repetition, tasks that have succeeded return their recorded results (`finished`: records, by path).
+    `answers` contains the answers to the questions of the function (at "") and of its tasks (by path).
+    `background_tasks` are the tasks started by an async function. `sends` are the writes that the function and its
+    calls made besides their results, such as those of `push_message`.
     """
 
     stops: ClassVar[tuple[type[BaseException], ...]] = (lg.GraphInterrupt, Suspended)
@@ -83,6 +88,24 @@ class NodeCalls(Calls):
         """Return the answer of a tool, or raise its question."""
         return get_answer(result)
 
+    def send(self, writes: Iterable[tuple[str, Any]]) -> None:
+        """Keep writes to channels: with the record of the call that makes them or, if there is none, as `sends`."""
+        performed = PERFORMED.get()
+        kept = self.sends if performed is None else performed.writes
+        kept.extend(write for write in writes if write[0] != lg.keys.RESUME)  # LangGraph's note of a person's answer
+
+    def add_writes(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of the call being performed with its writes to channels, if there are any."""
+        performed = PERFORMED.get()
+        if performed is None or not performed.writes:
+            return record
+        return {**record, "writes": [to_plain_write(*write) for write in performed.writes]}
+
+    def repeat_writes(self, record: Any) -> None:
+        """Write to channels what a call wrote."""
+        if isinstance(record, Mapping):
+            self.send(from_plain_write(*write) for write in record.get("writes", ()))
+
 
 def find_asking_task(question: Any) -> str:
     """Return the path of the task that asks a question; "" if the function itself asks.
@@ -96,21 +119,21 @@ def find_asking_task(question: Any) -> str:
 def to_question(interrupt: Any, path: str = "", finished: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the record of a tool or a task that a question interrupted.
 
-    `path` is the task's path; `finished` contains the results of the tasks inside it, which are not called again.
+    `path` is the task's path; `finished` contains the records of the tasks inside it, which are not called again.
     """
     record = {"asks": interrupt.args[0][0].value, "by": path}
     return {**record, "finished": dict(finished)} if finished else record
 
 
 def find_finished_inside(record: Any, attempt: str) -> dict[str, Any]:
-    """Return the results, by path, of the tasks that had succeeded inside an attempt before it asked or failed."""
+    """Return the records, by path, of the tasks that had succeeded inside an attempt before it asked or failed."""
     finished = record.get("finished") if isinstance(record, Mapping) and "value" not in record else None
     return list_inside(finished, attempt) if isinstance(finished, Mapping) else {}
 
 
 def list_inside(finished: Mapping[str, Any], attempt: str) -> dict[str, Any]:
-    """Return those results, by path, that belong to tasks inside an attempt."""
-    return {path: result for path, result in finished.items() if str(path).startswith(f"{attempt}/")}
+    """Return those records, by path, that belong to tasks inside an attempt."""
+    return {path: record for path, record in finished.items() if str(path).startswith(f"{attempt}/")}
 
 
 def get_answer(result: Any) -> Any:

@@ -1,7 +1,8 @@
-"""LangGraph's Sends and Commands as plain values, in which events and effects record them."""
+"""LangGraph's Sends, Commands and writes as plain values, in which events and effects record them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from agentnb.dialects.langgraph.parts import package as lg
@@ -23,16 +24,45 @@ def from_plain_send(values: dict[str, Any]) -> Any:
 
 
 def to_plain_command(command: Any) -> dict[str, Any]:
-    """Return a Command with updates and targets as plain values."""
-    goto = command.goto if isinstance(command.goto, list | tuple) else [command.goto]
-    targets = [to_plain_send(to) if isinstance(to, lg.Send) else to for to in goto]
-    return {"update": command.update, "goto": targets, "graph": command.graph}
+    """Return a Command with updates and targets as plain values; one target stays one, a tuple of them a tuple."""
+    return {"update": command.update, "goto": _map_targets(_to_plain_target, command.goto), "graph": command.graph}
 
 
 def from_plain_command(values: dict[str, Any]) -> Any:
     """Return the Command that these plain values, from `to_plain_command`, describe."""
-    targets = [from_plain_send(to) if isinstance(to, dict) else to for to in values["goto"]]
-    return lg.Command(update=values["update"], goto=targets, graph=values["graph"])
+    graph = values["graph"]
+    if graph == lg.Command.PARENT:
+        graph = lg.Command.PARENT  # LangGraph compares it by identity
+    return lg.Command(update=values["update"], goto=_map_targets(_from_plain_target, values["goto"]), graph=graph)
 
 
-__all__ = ["from_plain_command", "from_plain_send", "to_plain_command", "to_plain_send"]
+def to_plain_write(key: str, value: Any) -> list[Any]:
+    """Return one of LangGraph's writes (to a channel, or to the next tasks) as plain values."""
+    return [key, to_plain_send(value) if key == lg.keys.TASKS else value]
+
+
+def from_plain_write(key: str, value: Any) -> tuple[str, Any]:
+    """Return the write that these plain values, from `to_plain_write`, describe."""
+    return key, from_plain_send(value) if key == lg.keys.TASKS else value
+
+
+def _map_targets(convert: Callable[[Any], Any], goto: Any) -> Any:
+    return type(goto)(map(convert, goto)) if isinstance(goto, list | tuple) else convert(goto)
+
+
+def _to_plain_target(target: Any) -> Any:
+    return to_plain_send(target) if isinstance(target, lg.Send) else target
+
+
+def _from_plain_target(target: Any) -> Any:
+    return from_plain_send(target) if isinstance(target, dict) else target
+
+
+__all__ = [
+    "from_plain_command",
+    "from_plain_send",
+    "from_plain_write",
+    "to_plain_command",
+    "to_plain_send",
+    "to_plain_write",
+]

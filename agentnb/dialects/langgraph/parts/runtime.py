@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.inner_calls import CALLS, stream
+from agentnb.dialects.inner_calls import CALLS, PERFORMED, stream
 from agentnb.dialects.langgraph.errors import make_unsupported_problem
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
@@ -97,7 +97,7 @@ def make_config(
         _K.CONFIG_KEY_RUNTIME: runtime,
         _K.CONFIG_KEY_READ: read,
         _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step
-        _K.CONFIG_KEY_SEND: calls.sends.extend,
+        _K.CONFIG_KEY_SEND: calls.send,
     }
     _add_task(configurable, task, calls.answers[""])
     metadata = {**settings.config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
@@ -157,4 +157,5 @@ def make_context(config: dict[str, Any], calls: NodeCalls | None = None) -> Cont
 
 def _enter(calls: NodeCalls | None, config: dict[str, Any]) -> None:
     CALLS.set(calls)
+    PERFORMED.set(None)
     lg.var_child_runnable_config.set(config)

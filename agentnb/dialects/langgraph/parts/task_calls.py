@@ -10,14 +10,13 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from agentnb.dialects.inner_calls import CALLS, outside
+from agentnb.dialects.inner_calls import CALLS, add_result, outside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
 from agentnb.dialects.langgraph.parts.inner_calls import (
@@ -155,7 +154,8 @@ class _Task:
             try:
                 record = await self._perform_attempt(attempt)
                 calls.finished |= find_finished_inside(record, attempt)
-                calls.finished[self.path] = get_answer(record)
+                get_answer(record)  # it may ask a person
+                calls.finished[self.path] = record
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:
@@ -163,11 +163,14 @@ class _Task:
                 failed += 1
                 seconds = compute_delay(self.policies, failed, error, calls.work)
                 if seconds is None:
+                    calls.repeat_writes(getattr(error, "result", None))
                     raise
                 if not is_known:  # otherwise an earlier run of the function recorded it and waited
                     record_retry(calls.work, failed, error)
                     await self._wait(seconds)
-        return calls.finished[self.path]
+        record = calls.finished[self.path]
+        calls.repeat_writes(record)
+        return get_answer(record)
 
     async def _perform_attempt(self, attempt: str) -> Any:
         """Perform one attempt and return its record. Inside the call of another task, it is part of that call."""
@@ -190,11 +193,13 @@ class _Task:
             except lg.GraphInterrupt as interrupt:
                 return self._make_question(interrupt, attempt)
             except Exception as error:
-                self._record_finished(error, attempt)
+                finished = self._find_finished(attempt)
+                add_result(error, self.calls.add_writes({"finished": finished} if finished else {}))
                 raise
+            record = self.calls.add_writes({"value": result})
             if self.entry is not None:
-                self.entry.store(*call, result)
-            return {"value": result}
+                self.entry.store(*call, record)
+            return record
 
     def _perform_without_loop(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         return copy_context().run(drive, self._perform(attempt, **arguments))
@@ -219,13 +224,6 @@ class _Task:
     def _make_question(self, interrupt: Any, attempt: str) -> dict[str, Any]:
         by = find_asking_task(interrupt.args[0][0]) or self.path
         return to_question(interrupt, by, self._find_finished(attempt))
-
-    def _record_finished(self, error: Exception, attempt: str) -> None:
-        """Attach the results of the tasks inside a failed attempt to its error, with which they are recorded."""
-        finished = self._find_finished(attempt)
-        if finished and not hasattr(error, "result"):
-            with suppress(AttributeError, TypeError):  # its class allows no other attributes
-                error.result = {"finished": finished}  # type: ignore[attr-defined]
 
     def _find_finished(self, attempt: str) -> dict[str, Any]:
         return list_inside(self.calls.finished, attempt)
