@@ -268,7 +268,8 @@ class Recipe:
     of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...). `reactive` decides which nodes an event
     activates; None: by the event types they listen to. `approvals` finds pending approvals on the board; None if only
     nodes request approval. `requires` must hold before the first step; `scenarios` are the recipe's own tests. `notes`
-    are the warnings from loading; `check()` returns them with all other problems.
+    are the warnings from loading; `check()` returns them with all other problems. `random_ids`: the ids that its nodes
+    draw (`work.make_uuid`) differ from run to run, whatever the seed.
     """
 
     name: str
@@ -293,6 +294,7 @@ class Recipe:
     scenarios: tuple[Scenario, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     notes: tuple[Problem, ...] = ()
+    random_ids: bool = False
     text: str | None = None
     file: str | None = None
 
