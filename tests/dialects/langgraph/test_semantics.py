@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
@@ -22,6 +22,7 @@ from langgraph.errors import GraphRecursionError, ParentCommand
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
+from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
@@ -654,6 +655,54 @@ def test_all_that_repeats_a_run_draws_its_message_ids(name, tmp_path):
     opened.reset()
     opened.run()
     assert not {message.id for message in opened.board["messages"][1:]} & {*ids}
+
+
+@tool
+def divide(a: int, b: int) -> int:
+    """Divide two numbers."""
+    return a // b
+
+
+def report(state):
+    return {"messages": [ToolMessage(f"failed: {state['error']}", tool_call_id="c", id="t")]}
+
+
+@pytest.mark.parametrize("wraps", ["tools", "function", "config"])
+@pytest.mark.parametrize("b", [2, 0])
+def test_a_node_with_fallbacks_runs_as_in_langgraph(wraps, b):
+    tools = ToolNode([divide], handle_tool_errors=False)
+
+    def call(state):
+        return tools.invoke(state)
+
+    node = {"tools": tools, "function": RunnableLambda(call), "config": RunnableLambda(call).with_config(tags=["x"])}[
+        wraps
+    ].with_fallbacks([RunnableLambda(report)], exception_key="error")
+    request = AIMessage("", tool_calls=[{"name": "divide", "args": {"a": 6, "b": b}, "id": "c"}], id="a")
+    graph = chain(("ask", lambda state: {"messages": [request]}), ("tools", node), schema=MessagesState)
+    theirs = graph.invoke({"messages": [HumanMessage("?", id="h")]})
+    session = Session(load(graph), {"messages": [HumanMessage("?", id="h")]})
+    session.run()
+    assert session.status == "finished"
+    texts = [message.content for message in session.board["messages"]]
+    assert texts == [message.content for message in theirs["messages"]]
+    assert texts[-1].startswith("failed: " if b == 0 else "3")
+    assert session.replay().ok
+
+
+class Proxy(Runnable):
+    def invoke(self, value, config=None, **_words):
+        return {"n": 7}
+
+    def __getattr__(self, name):
+        raise NameError(f"name 'Runtime' is not defined, for {name}")
+
+
+def test_a_runnable_whose_attributes_fail_runs_as_in_langgraph():
+    _, session = compare(chain(("a", Proxy()), ("b", says("b"))), {"xs": []})
+    assert session.board["n"] == 7
+    session.breakpoints.add(call="a")  # names of calls are looked up in the functions of all nodes
+    assert session.replay().ok
 
 
 def test_async_nodes_and_conditions():

@@ -34,6 +34,7 @@ from agentnb.engine.core.supersteps import (
 from agentnb.engine.core.waits import get_sent_input
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class NodeCall:
         callers = make_callers(runnable)
         self.plain, self.awaited = _make_form(plan, callers), _make_form(plan, callers, awaited=True)
         self.differs = callers.differ or any(branch.callers.differ for branch in plan.branches)
-        self.recurse = getattr(runnable, "recurse", True)
+        self.recurse = get_own_attribute(runnable, "recurse", default=True)
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
