@@ -675,7 +675,9 @@ def _restore_boards(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
             at = checkpoints[at].parent
         for checkpoint in reversed(path):
             parent = checkpoints.get(checkpoint.parent or "")
-            for name in names if parent is not None else ():
+            if parent is None:
+                continue
+            for name in names:
                 if name in checkpoint.board:
                     continue
                 value = parent.board.get(name, ABSENT)
