@@ -177,7 +177,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
         one.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
         one.add_argument("file", metavar="RECIPE", help=RECIPE)
     answer.add_argument("value", metavar="VALUE", help="the answer; parsed as JSON if possible, otherwise text")
-    answer.add_argument("--node", metavar="NODE", help="the waiting node to answer")
+    answer.add_argument("--node", metavar="NODE", help="the waiting node to answer, or the path of a masked value")
     fork.add_argument("--at", type=int, metavar="STEP", help="the last shared step (default: the current one)")
     fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip

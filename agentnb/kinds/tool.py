@@ -10,6 +10,7 @@ from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
 from agentnb.kinds.function import find_callable
 from agentnb.recipe.model import Node
+from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.world.call_arguments import add_rng, compile_arguments, get_options, takes_board, to_writes
 from agentnb.world.effect import Effect
 from agentnb.world.tools.invocation import takes_timeout, to_result
@@ -31,7 +32,7 @@ def bind(node: Node, world: Any) -> Perform:
     function, params = find_callable(node, world), node.params
     key = str(params.get("output", node.id))
     function_name = params.get("function", node.id)
-    name = function_name if isinstance(function_name, str) else getattr(function, "__name__", node.id)
+    name = function_name if isinstance(function_name, str) else get_own_attribute(function, "__name__", node.id)
     name = node.id if name == "<lambda>" else name  # an unnamed function uses the name of its node
     arguments = compile_arguments(node.inputs) if node.inputs else None
     board, drawing = arguments is None and takes_board(function), add_rng(node, function)

@@ -491,7 +491,7 @@ class Tools:
 
         Args:
             value: the answer.
-            node: which of the waiting nodes, if there are several.
+            node: which of the waiting nodes, if there are several; the path of a masked value.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)

@@ -8,6 +8,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, Final
 
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+from agentnb.recipe.user_functions import get_own_attribute
 
 WHOLE: Final = ""  # the name of the agent in a recipe that consists of only this agent
 _CALLING: Final = frozenset({"agent", "function", "system", "task", "tool"})
@@ -54,7 +55,7 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
 
 def find_agent(called: Any) -> Recipe | None:
     """Return the recipe of an agent; None for anything else that can be called."""
-    recipe = getattr(called, "recipe", None)
+    recipe = get_own_attribute(called, "recipe")
     return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 from agentnb.arguments import plain_arguments
 from agentnb.display import get_view
 from agentnb.errors import Place, Problem, pluralize
+from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.text import WIDE, safe_repr
 
 if TYPE_CHECKING:
@@ -268,7 +269,8 @@ class Recipe:
     of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...). `reactive` decides which nodes an event
     activates; None: by the event types they listen to. `approvals` finds pending approvals on the board; None if only
     nodes request approval. `requires` must hold before the first step; `scenarios` are the recipe's own tests. `notes`
-    are the warnings from loading; `check()` returns them with all other problems.
+    are the warnings from loading; `check()` returns them with all other problems. `random_ids`: the ids that its nodes
+    draw (`work.make_uuid`) differ from run to run, whatever the seed.
     """
 
     name: str
@@ -293,6 +295,7 @@ class Recipe:
     scenarios: tuple[Scenario, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     notes: tuple[Problem, ...] = ()
+    random_ids: bool = False
     text: str | None = None
     file: str | None = None
 
@@ -424,14 +427,14 @@ def to_plain(value: Any) -> Any:
             return {str(to_plain(key) if isinstance(key, int) else key): to_plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [to_plain(item) for item in value]
-    if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is represented by its source
+    if all(get_own_attribute(value, name) is not None for name in ("source", "reads")):  # a condition
         return [value.text, to_plain(value.source)]
     return _get_code(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
 
 
 def _get_code(function: Callable[..., Any]) -> str:
-    code = getattr(function, "__code__", None)
-    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    code, type_name = get_own_attribute(function, "__code__"), type(function).__qualname__
+    name = f"{get_own_attribute(function, '__module__', '')}:{get_own_attribute(function, '__qualname__', type_name)}"
     if code is None:
         return name
     constants = [

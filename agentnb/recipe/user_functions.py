@@ -15,6 +15,7 @@ UNKNOWN_SOURCE: Final = (OSError, TypeError, IndexError, SyntaxError, tokenize.T
 NO_FILE: Final = "<string>"
 GENERATES: Final = "calling a generator function does not run it, it only returns a generator"
 COLLECT: Final = "return a list of the yielded values"
+_MISSING: Final = object()
 _UNRUN: Final[dict[type, str]] = {
     GeneratorType: "a generator",
     AsyncGeneratorType: "an async generator",
@@ -33,6 +34,14 @@ def read_source_lines(function: Any) -> tuple[list[str], int]:
     if getattr(getattr(function, "__code__", None), "co_filename", None) == NO_FILE:
         raise OSError("it was compiled from a string")
     return inspect.getsourcelines(function)
+
+
+def get_own_attribute(value: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of a user's object; the default for one that its `__getattr__` makes, or fails to make.
+
+    A proxy answers for the object behind it, a Mock for everything, and both may raise any error.
+    """
+    return default if inspect.getattr_static(value, name, _MISSING) is _MISSING else getattr(value, name, default)
 
 
 def is_function(value: Any) -> bool:

@@ -44,6 +44,7 @@ from agentnb.recordings.trace_files import make_recording
 from agentnb.secrets import mask_text
 from agentnb.session.recording import Recording
 from agentnb.text import replace_surrogates, safe_str
+from agentnb.trace.recipe_snapshot import ORIGIN
 from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.golden"
@@ -433,7 +434,7 @@ class _Reader:
             "format": "agentnb.trace", "agent_id": first["name"], "agent_version": "v2", "run_id": run_id,
             "score": None, "outcome": first["outcome"], "metadata": encode({}), "nodes": first["nodes"],
             "edges": first["edges"], "version": VERSION,
-            **{name: first[name] for name in ("recipe", "given", "seed") if name in first},
+            **{name: first[name] for name in ORIGIN if name in first},
             "slices": [{"t": tables, "p": [[0, columns, [self.written, self.values], self.pushes, rare]]}],
         }  # fmt: skip
 

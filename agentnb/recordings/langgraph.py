@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.replay.equality import iter_innermost_differences
-from agentnb.errors import Problem, StoreError, did_you_mean
+from agentnb.errors import Problem, StoreError, did_you_mean, warn_caller
 from agentnb.recordings.builder import (
     EPOCH,
     ImportedIntervention,
@@ -29,6 +29,7 @@ from agentnb.recordings.builder import (
     reading,
     to_ns,
 )
+from agentnb.recordings.delta_channels import add_write
 from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
@@ -73,6 +74,7 @@ class Checkpoint:
     triggers: dict[str, Any]
     seen: Mapping[str, Any]
     source: str
+    deltas: frozenset[str] = frozenset()  # the DeltaChannels, whose values are stored as writes only
     tasks: list[Task] = field(default_factory=list)
     outside: list[tuple[str, Any]] = field(default_factory=list)  # writes that belong to no task
 
@@ -82,11 +84,15 @@ Namespaces = dict[str, dict[str, Checkpoint]]
 
 @dataclass(slots=True)
 class Thread:
-    """All checkpoints of a thread: namespace -> id -> checkpoint, oldest first. "" is the graph itself."""
+    """All checkpoints of a thread: namespace -> id -> checkpoint, oldest first. "" is the graph itself.
+
+    `restored` are the keys whose values were computed from writes.
+    """
 
     shown: str
     id: str
     spaces: Namespaces
+    restored: Sequence[str] = ()
 
     def leaves(self) -> list[str]:
         """Return the leaf checkpoints of the graph itself, newest first."""
@@ -173,6 +179,8 @@ def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> 
     """
     path = os.fspath(where)
     thread, leaf = read_database(path, lambda reader: _read(reader, run_id))
+    if thread.restored:
+        warn_caller(str(_make_restored_problem(thread)))
     return _make_session(path, thread, leaf, {})
 
 
@@ -195,6 +203,22 @@ def _make_session(where: str, thread: Thread, leaf: str, family: dict[str, LangG
     session._steps = MappingProxyType(steps.at)  # noqa: SLF001  (the same)
     family[leaf] = session
     return session
+
+
+def _make_restored_problem(thread: Thread) -> Problem:
+    """Return the warning about values that depend on a reducer which is not in the database.
+
+    L578: the values of a DeltaChannel were computed from its writes.
+    """
+    return Problem(
+        "L578",
+        f"the values of {', '.join(map(repr, thread.restored))} were computed from what the nodes wrote",
+        f"{thread.shown}, thread {thread.id!r}",
+        "a DeltaChannel stores writes, and its reducer is in the program; here lists are joined, a message replaces "
+        "the one with its id, and mappings are merged",
+        "if the program's reducer does anything else, compare with get_state_history(...) of its graph",
+        severity="warning",
+    )
 
 
 def _read_only(thread: Thread) -> Problem:
@@ -581,7 +605,8 @@ def _read_thread(reader: DatabaseReader, name: str) -> Thread:
         for space, checkpoint in _read_checkpoints(reader, name):
             spaces.setdefault(space, {})[checkpoint.id] = checkpoint
         _add_writes(reader, name, spaces)
-    thread = Thread(reader.display_name, name, spaces)
+        restored = {key for each in spaces.values() for key in _restore_boards(each)}
+    thread = Thread(reader.display_name, name, spaces, sorted(restored))
     if spaces.get("") and not thread.leaves():
         raise make_damage_error(where, "each checkpoint continues another one: none is the last")
     return thread
@@ -610,6 +635,7 @@ def _read_checkpoints(reader: DatabaseReader, thread: str) -> Iterator[tuple[str
             {str(key): value for key, value in values.items() if not _is_public(str(key))},
             {str(node): seen for node, seen in dict(body.get("versions_seen") or {}).items()},
             str(metadata.get("source", "loop")),
+            frozenset(map(str, metadata.get("counters_since_delta_snapshot") or ())),
         )  # fmt: skip
 
 
@@ -631,6 +657,47 @@ def _add_writes(reader: DatabaseReader, thread: str, spaces: Namespaces) -> None
         if not checkpoint.tasks or checkpoint.tasks[-1].id != task:
             checkpoint.tasks.append(Task(task, where))
         checkpoint.tasks[-1].writes.append((channel, decoded))
+
+
+def _restore_boards(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
+    """Add the values of DeltaChannels to the boards of a namespace; return the names of those that had to be computed.
+
+    Without a value of its own, a checkpoint has its parent's value with what the parent's tasks wrote.
+    """
+    names = sorted({name for checkpoint in checkpoints.values() for name in checkpoint.deltas})
+    computed, done = set[str](), set[str]()
+    for id in checkpoints if names else ():
+        path = list[Checkpoint]()
+        at: str | None = id
+        while at is not None and at in checkpoints and at not in done:
+            done.add(at)
+            path.append(checkpoints[at])
+            at = checkpoints[at].parent
+        for checkpoint in reversed(path):
+            parent = checkpoints.get(checkpoint.parent or "")
+            if parent is None:
+                continue
+            for name in names:
+                if name in checkpoint.board:
+                    continue
+                value = parent.board.get(name, ABSENT)
+                for write in _list_writes(parent, name):
+                    value = add_write(value, write)
+                if value is not ABSENT:
+                    checkpoint.board[name] = _to_plain(value)
+                    computed.add(name)
+    return computed
+
+
+def _list_writes(checkpoint: Checkpoint, channel: str) -> list[Any]:
+    """Return what was written to a channel from a checkpoint, in the order in which LangGraph applies it."""
+    tasks = sorted(checkpoint.tasks, key=lambda task: (task.path, task.id))
+    return [
+        value
+        for writes in (checkpoint.outside, *(task.writes for task in tasks))
+        for name, value in writes
+        if name == channel
+    ]
 
 
 def _to_plain(value: Any) -> Any:

@@ -21,6 +21,7 @@ LARGEST: Final = 64 * 2**20  # bytes of one value
 DEEPEST: Final = 40  # extensions inside each other
 _POSITIONAL, _KEYWORDS, _METHOD, _ARRAY, _SNAPSHOT = 1, 2, 3, 6, 7
 _KNOWN: Final = frozenset(range(8))
+OVERWRITE: Final = "__overwrite__"  # the key of an Overwrite as a mapping, in which LangGraph accepts it, too
 
 
 class Send(NamedTuple):
@@ -111,6 +112,8 @@ def _decode_extension(code: int, data: bytes, depth: int) -> Any:
     module, name, value = inner[:3]
     if (module, name) == ("langgraph.types", "Send") and isinstance(value, list) and len(value) >= 2:
         return Send(str(value[0]), value[1])
+    if (module, name) == ("langgraph.types", "Overwrite") and isinstance(value, dict):
+        return {OVERWRITE: value.get("value")}
     make = _PLAIN.get((str(module), str(name)))
     try:
         return value if make is None else make(value)
@@ -131,4 +134,4 @@ def _decode_array(parts: list[Any]) -> Any:
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if order == "F" else "C").tolist()
 
 
-__all__ = ["Opaque", "Send", "decode", "decode_typed"]
+__all__ = ["OVERWRITE", "Opaque", "Send", "decode", "decode_typed"]

@@ -85,8 +85,9 @@ def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, Interrupt
     loader.add(document["slices"])
     check_fit(plan, loader.tables, names)
     state = {
-        "seed": document.get("seed", encode(0)),
-        "given": document.get("given", encode({})),
+        "seed": encode(0),
+        "given": encode({}),
+        **{name: document[name] for name in ("seed", "salt", "given") if name in document},
         "chain": range(len(loader.histories)),
         "left": [],
         "limit": None,

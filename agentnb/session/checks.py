@@ -31,6 +31,7 @@ from agentnb.expressions.paths import format_path, parse_path
 from agentnb.kinds.context import AROUND
 from agentnb.recipe.descriptions import fits_type, list_names, list_types
 from agentnb.recipe.model import Condition, Reactive, Recipe
+from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.agents import get_agents
@@ -345,7 +346,7 @@ def collect_call_names(run: Run) -> set[str]:
     """Return the known kinds and names of a run's calls."""
     recipe = run.plan.recipe
     known = {*_CALL_KINDS, *_collect_tool_names(recipe), *run.world.tools}
-    known |= {getattr(node.params.get("function"), "__name__", node.id) for node in recipe.nodes.values()}
+    known |= {get_own_attribute(node.params.get("function"), "__name__", node.id) for node in recipe.nodes.values()}
     return known | {name for history in run.chain for call in history.calls for name in (call.kind, call.name)}
 
 

@@ -25,8 +25,10 @@ from agentnb.session.pending import (
     find_pending_step,
     find_pending_step_or_none,
     find_substitutions,
+    get_pending,
     list_waiting,
     make_answer_error,
+    make_missing_problem,
 )
 from agentnb.session.run_queries import get_status
 from agentnb.world.human_input import make_verdict
@@ -146,10 +148,11 @@ class Interventions:
     # -- answers ------------------------------------------------------------------------------------------------
 
     def answer(self, value: Any, node: str | None) -> SimulationStep | None:
-        """Answer the waiting node, or supply a value that was masked when the run was stored.
+        """Answer the waiting node, or supply a value that was masked when the run was stored, by its path.
 
         Raises:
-            ExecutionError: X115, no question is pending; X144, X147, the answer does not fit the question.
+            ExecutionError: X115, no question is pending; X142, only masked values are pending, and no path is given;
+                X144, X147, the answer does not fit the question.
         """
         if self._fill_answer(value, node):
             return None
@@ -162,11 +165,18 @@ class Interventions:
         return await self._asupply_answer("answer", node, "answer", value)
 
     def _fill_answer(self, value: Any, node: str | None) -> bool:
+        """Return True if the answer is a masked value; a question of the same name comes first."""
         check_not_running(self._state, "answer()")
-        filled = self._persistence.fill_answer(value, node)
-        if filled:
-            self._notifications.save_and_notify()
-        return filled
+        run = self._state.run
+        asked = (each for each in get_pending(run) if each.kind == "answer" and node in (None, each.node, each.id))
+        first = next(asked, None)
+        if first is None or not first.is_masked:
+            return False
+        if node is None:
+            raise ExecutionError(make_missing_problem(run, self._persistence.list_masked()))
+        self._persistence.fill({first.node: value})
+        self._notifications.save_and_notify()
+        return True
 
     def decide(self, action: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Approve or deny (`action`) a request of a node, or one on the board, which ends no step.

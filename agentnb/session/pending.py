@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["answer", "approval", "call"]
 _KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"human": "answer", "approval": "approval"})  # of effects
+_MASKED: Final = "masked_"  # begins the id of a masked value, before its path
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Pending:
     seconds_left: float | None = None
     free: tuple[str, ...] | None = None
     replaces: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether a value is requested that was masked when the run was stored; `node` is its path."""
+        return self.id == f"{_MASKED}{self.node}"
 
     def __repr__(self) -> str:
         """Return one line, without secrets."""
@@ -116,9 +122,20 @@ def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> lis
     return waiting
 
 
+def make_missing_problem(run: Run, masked: Sequence[str]) -> Problem:
+    """Return the problem of a run whose values at these paths were masked when it was stored."""
+    return Problem(
+        "X142",
+        f"values that were masked when the run was stored are missing: {', '.join(map(repr, masked))}",
+        f"after step {run.position}",
+        "a stored run contains no secrets, but its nodes need them",
+        f"pass secrets={{PATH: VALUE}} to nb.open, or call session.answer(VALUE, {masked[0]!r})",
+    )
+
+
 def _ask_for_masked(path: str) -> Pending:
     prompt = f"the value of {path!r} was masked when this run was stored: supply it again"
-    return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
+    return Pending(f"{_MASKED}{path}", "answer", path, path, {"prompt": prompt})
 
 
 def _get_kind(pending_step: PendingStep) -> Kind | None:

@@ -228,13 +228,5 @@ class Persistence:
             masked_values.fill(state.run, values)
             state.inputs = {**state.inputs, **{key: value for key, value in values.items() if key in state.inputs}}
 
-    def fill_answer(self, value: Any, path: str | None) -> bool:
-        """Return True if a person's answer supplied a masked value that was asked for."""
-        masked = self.list_masked()
-        if not masked or (path is not None and path not in masked):
-            return False
-        self.fill({path or masked[0]: value})
-        return True
-
 
 __all__ = ["Persistence", "make_closed_problem"]

@@ -115,7 +115,8 @@ def _make_session(
     plan: Plan, row: RunRow, head: Mapping[str, Any], loaded: tuple[DeltaLoader, Mapping[str, Any]]
 ) -> Session:
     joined, state = loaded
-    run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, restore_clock(state["clock"]))
+    start = {name: head[name] for name in ("given", "seed", "salt") if name in head}
+    run = run_of(plan, joined, {**state, **start}, restore_clock(state["clock"]))
     budget, run.chaos = parse_options(head, state["aux"])
     unfinished, run.has_masked_values = joined.collect_interrupted(), state["masks"]
     unfinished.load_changes(run, state["aux"].get("changes", ()))

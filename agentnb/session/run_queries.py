@@ -17,6 +17,7 @@ from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
 from agentnb.expressions.paths import Path, resolve_path
 from agentnb.session.checks import find_unmet_requirements, make_requirements_problem
 from agentnb.session.node_coverage import NodeCoverage, get_first_keys
+from agentnb.session.pending import make_missing_problem
 from agentnb.world.human_input import is_in_kernel, is_on_terminal
 
 if TYPE_CHECKING:
@@ -172,10 +173,7 @@ def _find_problem(run: Run) -> Problem | None:
         )
     missing = masked_values.find_masked_paths(run)
     if missing and not is_in_kernel():
-        names = ", ".join(map(repr, missing))
-        return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
-                       f"after step {run.position}", "a stored run contains no secrets, but its nodes need them",
-                       "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
+        return make_missing_problem(run, missing)
     waits = [pending_step.activation.node.id for pending_step in run.pending_steps.values()
              if pending_step.is_held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
     waits += [run.get_node_id(call.activation) for call in find_unanswered(run) if call.kind in ASKED]

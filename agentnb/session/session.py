@@ -436,11 +436,14 @@ class Session:
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
         """Answer the waiting node and commit its step; a run started by `start()` then continues.
 
-        If a value was masked when the run was stored, the answer is that value and `node` is its path.
+        Args:
+            value: the answer.
+            node: the node that asks; by default that of the first question. A value that was masked when the run was
+                stored is supplied by its path, in place of a node.
 
         Raises:
-            ExecutionError: X115, no question is pending; X144, X147, the answer does not fit the question, which stays
-                pending.
+            ExecutionError: X115, no question is pending; X142, only masked values are pending, and no path is given;
+                X144, X147, the answer does not fit the question, which stays pending.
         """
         return self._parts.interventions.answer(value, node)
 

@@ -15,6 +15,7 @@ from agentnb.engine.effects.crash_recovery import encode_changes
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
+from agentnb.engine.persistence.snapshot import encode_randomness
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.secrets import count_secrets
 from agentnb.store import MemoryLog, open_log
@@ -142,7 +143,7 @@ def make_row(state: State, run: Run, **lineage: Any) -> RunRow:
 def _make_head(state: State, run: Run) -> str:
     rest = {
         "given": encode(run.inputs, lenient=True),
-        "seed": encode(run.seed),
+        **encode_randomness(run),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }

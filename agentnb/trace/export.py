@@ -12,7 +12,7 @@ from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, 
 from agentnb.engine.persistence.deltas import VERSION, encode_call, encode_whole
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
-from agentnb.trace.recipe_snapshot import check_snapshot
+from agentnb.trace.recipe_snapshot import ORIGIN, check_snapshot
 from agentnb.trace.row_index import EdgeRow, NodeRow
 from agentnb.trace.validation import check_trace
 
@@ -117,7 +117,7 @@ def _build_trace(document: Mapping[str, Any], loader: DeltaLoader) -> Simulation
     ]
     edges = [EdgeRow(*row) for row in document["edges"]]
     outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
-    origin = {name: document[name] for name in ("recipe", "given", "seed") if name in document}
+    origin = {name: document[name] for name in ORIGIN if name in document}
     score, histories = document["score"], loader.histories
     unanswered = list(loader.collect_interrupted().iter_unanswered())
     return SimulationTrace(

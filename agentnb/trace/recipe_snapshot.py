@@ -12,6 +12,7 @@ from agentnb.board.codec import encode
 from agentnb.board.masking import mask_value
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Perform
+from agentnb.engine.persistence.snapshot import encode_randomness
 from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
 from agentnb.recipe.call_settings import RECORDED, get_call_settings
@@ -19,6 +20,7 @@ from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Path, Recipe, Reg
 from agentnb.text import safe_repr, safe_str
 
 Json = dict[str, Any]
+ORIGIN: Final = ("recipe", "given", "seed", "salt")  # what `describe_origin` returns
 _NODE: Final = ("kind", "label", "scope", "inputs", "reads", "writes", "bodies", "on", "counted")
 _RUNS: Final = ("kind", "scope", "inputs", "bodies", "on", "params", "rescue")  # the fields that decide how a node runs
 
@@ -59,7 +61,7 @@ def to_snapshot(recipe: Recipe) -> Json:
 
 
 def describe_origin(run: Run) -> Json:
-    """Return what a run began with, as masked JSON: its recipe, its inputs and its seed.
+    """Return what a run began with, as masked JSON: its recipe, its inputs, and what its random numbers depend on.
 
     Files are written by name only: their folder is private to this machine.
     """
@@ -72,7 +74,7 @@ def describe_origin(run: Run) -> Json:
     return {
         "recipe": snapshot,
         "given": encode(run.inputs, lenient=True),
-        "seed": encode(run.seed),
+        **encode_randomness(run),
     }
 
 
@@ -277,6 +279,7 @@ def _iter_differences(what: str, then: Any, now: Any) -> Iterator[str]:
 
 
 __all__ = [
+    "ORIGIN",
     "check_snapshot",
     "describe_changes",
     "describe_origin",

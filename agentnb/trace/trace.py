@@ -46,7 +46,7 @@ class SimulationTrace:
         outcome: returns the status or outcome of the run, None before it began.
         score: returns the score of the run, None if no node has given one.
         metadata: further data about the run.
-        origin: returns what the run began with (recipe, given, seed), as JSON; empty if unknown.
+        origin: returns what the run began with (recipe, given, seed, salt), as JSON; empty if unknown.
         unanswered: returns the calls and questions after the last step that have no response yet.
     """
 

@@ -98,7 +98,7 @@ def _list_options(pending: Pending) -> list[Any]:
 
 
 def _choose_input(pending: Pending) -> str:
-    if str(pending.id).startswith("masked_"):
+    if pending.is_masked:
         return "secret"
     options = _list_options(pending)
     if options:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
+import agentnb as nb
+from agentnb.secrets import MASK
 from tests.magics.magic_texts import wrong
 from tests.session import shape_sessions
 from tests.session.shape_sessions import to_where_it_waits
@@ -35,6 +38,20 @@ def test_answer(agent):
     assert agent("answer yes") == "paused after step 2, next after"
     assert agent("board")["answer"] == "yes"
     assert wrong(agent, "answer yes").code == "X115"
+
+
+def test_an_answer_is_no_masked_value(agent, tmp_path):
+    graph = nx.DiGraph(name="secret")
+    graph.add_node("ask", kind="human", prompt="Sure?", output="sure")
+    recipe = nb.load(graph)
+    session = nb.Session(recipe, {"api_key": "k3y-zzzz-4711"}, store=tmp_path / "runs.db")
+    session.run()
+    session.close()
+    agent("board", nb.open(tmp_path / "runs.db", recipe=recipe))
+    agent("answer yes")
+    assert "'api_key'" in wrong(agent, "answer yes").do
+    board = agent("board")
+    assert (board["sure"], board["api_key"]) == ("yes", MASK)
 
 
 def test_breakpoints_and_watches_can_be_removed(agent, shell):

@@ -7,14 +7,18 @@ import sys
 import warnings
 from contextlib import ExitStack, closing, suppress
 from pathlib import PurePath
+from typing import Annotated, TypedDict
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, RemoveMessage
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, Send
+from langgraph.graph.message import _messages_delta_reducer
+from langgraph.types import Command, Overwrite, Send, interrupt
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
@@ -253,12 +257,108 @@ def test_a_postgres_saver_is_read_like_the_state_history(postgres_url):
     from langgraph.checkpoint.postgres import PostgresSaver
 
     url = postgres_url
-    for program in langgraph_programs.PROGRAMS:
+    for program in (*langgraph_programs.PROGRAMS, deltas):
         with PostgresSaver.from_conn_string(url) as saver, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             saver.setup()
             app, thread = program(saver)
             agrees(app, nb.open(url, thread))
+
+
+def join(old, writes):
+    return [*old, *(item for write in writes for item in write)]
+
+
+def merge(old, writes):
+    return {key: value for write in (old, *writes) for key, value in write.items()}
+
+
+class Deltas(TypedDict, total=False):
+    items: Annotated[list, DeltaChannel(join)]
+    few: Annotated[list, DeltaChannel(join, snapshot_frequency=2)]
+    files: Annotated[dict, DeltaChannel(merge)]
+    messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+    n: int
+
+
+def writing(word, *messages, **more):
+    write = {"items": [word], "few": [word], "files": {word: word, "last": word}, "messages": list(messages)}
+    return lambda _state: {**write, **more}
+
+
+def delta_graph(inner=None):
+    """Return a program all of whose nodes write to DeltaChannels: two at once, one with an Overwrite, one that asks."""
+    graph = StateGraph(Deltas)
+    graph.add_node("a", writing("a", AIMessage("one", id="1"), AIMessage("two", id="2")))
+    graph.add_node("b", inner or writing("b", AIMessage("changed", id="1"), RemoveMessage(id="2")))
+    graph.add_node("c", writing("c", {"role": "user", "content": "three", "id": "3"}))
+    graph.add_node("d", writing("d", items=Overwrite(["new"]), files=Overwrite({"new": "d"}), n=1))
+    graph.add_node("e", lambda _state: {"items": [interrupt("?")], "messages": AIMessage("last", id="4")})
+    graph.add_edge(START, "a").add_edge("a", "b").add_edge("a", "c").add_edge(["b", "c"], "d").add_edge("d", "e")
+    return graph
+
+
+def deltas(saver):
+    app = delta_graph().compile(checkpointer=saver)
+    app.invoke({"items": ["in"], "few": ["in"], "files": {"in": "x"}}, langgraph_programs.config("deltas"))
+    return app, "deltas"
+
+
+@pytest.fixture
+def delta_app(request, tmp_path):
+    """Yield a program with DeltaChannels, after two turns of a thread, and the file of its checkpoints."""
+    inner, durability = request.param
+    path, config = tmp_path / "checkpoints.db", langgraph_programs.config("one")
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        app = delta_graph(inner).compile(checkpointer=SqliteSaver(connection))
+        for turn in ("in", "again"):
+            app.invoke({"items": [turn], "few": [turn], "files": {turn: "x"}}, config, durability=durability)
+            for _ in range(2):
+                app.invoke(Command(resume="yes"), config, durability=durability)
+        yield app, config, path
+
+
+@pytest.mark.parametrize(
+    "delta_app", [(None, "sync"), (delta_graph().compile(), "sync")], indirect=True, ids=["flat", "nested"]
+)
+def test_values_of_delta_channels_equal_the_state_history(delta_app):
+    app, config, path = delta_app
+    for state in [*app.get_state_history(config)][1:8:3]:
+        fork = app.update_state(state.config, {"items": ["by hand"], "files": {"hand": "y"}}, as_node="a")
+        app.invoke(None, fork, durability="sync")
+    session = nb.open(path)
+    assert len(session.forks) == 3
+    for one in (session, *session.forks):
+        assert len(agrees(app, one)) > 1
+
+
+@pytest.mark.parametrize("delta_app", [(None, "exit")], indirect=True, ids=["flat"])
+def test_values_of_delta_channels_that_were_written_at_exit_equal_the_state(delta_app):
+    app, config, path = delta_app
+    session = nb.open(path)
+    assert dict(session.board) == plain(app.get_state(config).values)
+    assert session.board["items"] == ["new", "yes"]
+
+
+def keep_longest(old, writes):
+    return max(old, *writes, key=len)
+
+
+class Text(TypedDict, total=False):
+    longest: Annotated[str, DeltaChannel(keep_longest)]
+    items: Annotated[list, DeltaChannel(join)]
+
+
+def test_a_warning_names_the_channels_whose_reducer_is_not_in_the_database(tmp_path):
+    graph = StateGraph(Text).add_node("a", lambda _state: {"longest": "ab", "items": ["a"]}).add_edge(START, "a")
+    with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+        graph.compile(checkpointer=saver).invoke({"longest": "abc"}, langgraph_programs.config("one"))
+    with pytest.warns(UserWarning, match=r"L578.*'items', 'longest'"):
+        session = nb.open(tmp_path / "checkpoints.db")
+    assert session.board["items"] == ["a"]
+    assert session.board["longest"] == "<a DeltaChannel whose reducer is not in the database>"
+    assert session.who_wrote("items") == 2
 
 
 def endless(inner=None):

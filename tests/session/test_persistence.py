@@ -62,7 +62,7 @@ def test_a_masked_value_is_supplied_by_its_path():
     assert reopened._parts.persistence.list_masked() == ["password"]
     with pytest.raises(nb.ExecutionError, match=r"X141[\s\S]*did you mean 'password'"):
         reopened._parts.persistence.fill({"pasword": "p-12345"})
-    reopened.answer("p-12345")
+    reopened.answer("p-12345", "password")
     assert reopened._parts.persistence.list_masked() == []
     assert reopened.inputs["password"] == reopened.board["password"] == "p-12345"
     with pytest.raises(nb.ExecutionError, match="X115"):

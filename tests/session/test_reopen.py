@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from datetime import UTC, datetime
+from inspect import iscoroutine
 
 import networkx as nx
 import pytest
@@ -14,6 +16,7 @@ from agentnb.engine.persistence.journal import Batch
 from agentnb.secrets import MASK
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
+from agentnb.ui.prompts import agive, give
 from tests.engine.graph_shapes import SHAPES
 from tests.property.interrupted_runs import facts, finished
 from tests.property.modelled_sessions import describe_session
@@ -206,6 +209,61 @@ def test_masked_values_are_requested(where):
     assert recording.goto(0).board["api_key"] == "sk-1234567890"
     with pytest.raises(nb.ExecutionError, match="X141"):
         recording._parts.persistence.fill({"nothing": 1})
+
+
+def refunding(node="ask"):
+    graph = nx.DiGraph(name="refunds")
+    graph.add_node(node, kind="human", prompt="Refund?", options=["approve", "deny"], output="verdict")
+    graph.add_node("pay", function=lambda api_key, verdict: {"paid": f"{verdict} {len(api_key)}"},
+                   inputs={"api_key": "api_key", "verdict": "verdict"})  # fmt: skip
+    graph.add_edge(node, "pay")
+    return nb.load(graph)
+
+
+def give_to_cockpit(session, value, target=None):
+    give(session, value, target)
+
+
+async def agive_to_cockpit(session, value, target=None):
+    await agive(session, value, target)
+
+
+@pytest.mark.parametrize("by", [nb.Session.answer, give_to_cockpit, agive_to_cockpit])
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_answer_goes_to_the_first_question_and_a_masked_value_needs_its_path(by, asked, where):
+    def answer(*args):
+        done = by(reopened, *args)
+        return asyncio.run(done) if iscoroutine(done) else done
+
+    session = nb.Session(refunding(), {"api_key": "k3y-zzzz-4711"}, store=where, run_id="r1")
+    session.run()
+    if not asked:
+        session.answer("deny")
+    session.close()
+    reopened = nb.open(where, "r1", recipe=refunding())
+    assert [one.node for one in reopened.pending] == ["ask"] * asked + ["api_key"]
+    if asked:
+        answer("approve")
+    assert (reopened.board["verdict"], reopened.board["api_key"]) == ("approve" if asked else "deny", MASK)
+    with pytest.raises(nb.ExecutionError, match=r"X142[\s\S]*answer\(VALUE, 'api_key'\)"):
+        answer("approve")
+    assert (reopened.board["api_key"], reopened.status) == (MASK, "waiting")
+    answer("k3y-zzzz-4711", "api_key")
+    reopened.run()
+    assert reopened.board["paid"] == ("approve 13" if asked else "deny 13")
+
+
+def test_a_question_precedes_the_masked_value_of_the_same_name(where):
+    session = nb.Session(refunding("api_key"), {"api_key": "k3y-zzzz-4711"}, store=where, run_id="r1")
+    session.run()
+    session.close()
+    reopened = nb.open(where, "r1", recipe=refunding("api_key"))
+    _, masked = reopened.pending
+    reopened.answer("approve", "api_key")
+    assert (reopened.board["verdict"], reopened.board["api_key"]) == ("approve", MASK)
+    reopened.answer("k3y-zzzz-4711", masked.id)
+    reopened.run()
+    assert reopened.board["paid"] == "approve 13"
 
 
 def test_an_edited_recipe_is_reported_and_continues_if_compatible(where):

@@ -7,6 +7,7 @@ from heapq import merge
 from itertools import groupby
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
@@ -42,6 +43,7 @@ NEVER: Final = 1 << 60
 MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
+_NO_SALT: Final = UUID(int=0)
 _ROOT_ALONE: Final[tuple[tuple[int, int], ...]] = ((0, 1),)  # the root frame, in its first and only iteration
 _NOTHING_DRAWN: Final[tuple[History | None, int, dict[str, Any]]] = (None, -1, {})  # matches no position
 _new_row: Final = tuple.__new__  # the constructor of a named tuple costs twice as much
@@ -88,7 +90,8 @@ class Run:
     `holds_call` returns True if a call is to be paused. `on_emit` receives each event that a node emits, and may stop
     its step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry`
     is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's
-    id, `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `lanes`
+    id, `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `salt`
+    makes the ids that its nodes draw differ from those of other runs; forks and replays share it. `lanes`
     tells whether branches are running concurrently now; `before_activation` is then called before each activation of a
     branch and returns whether the run stops.
     """
@@ -143,6 +146,7 @@ class Run:
         "rng",
         "root",
         "run_id",
+        "salt",
         "seed",
         "stop_at",
         "tables",
@@ -180,7 +184,7 @@ class Run:
         self.hidden_events: frozenset[int] = frozenset()
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
-        self.seed, self.max_frames = seed, MAX_FRAMES
+        self.seed, self.salt, self.max_frames = seed, _NO_SALT, MAX_FRAMES
         self.ids = IDGen()
         self.history = self.current_history = history or History(Tables(), plan=plan)
         self.tables = self.history.tables
@@ -216,6 +220,8 @@ class Run:
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's initial values and the inputs, and the entry nodes as the frontier."""
         self.inputs, begin = freeze(dict(inputs)), self.plan.recipe.begin
+        if self.plan.recipe.random_ids:
+            self.salt = uuid4()
         board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)

@@ -345,6 +345,7 @@ def _make_run(run: Run, plan: Plan, history: History) -> Run:
     new = Run(plan, run.dispatcher, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
     new.limit, new.max_frames, new.chaos, new.inputs = run.limit, run.max_frames, run.chaos, run.inputs
+    new.salt = run.salt
     return new
 
 

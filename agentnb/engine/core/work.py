@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import UUID
 
 from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.key_checks import UnknownKey
@@ -221,6 +222,13 @@ class Work:
             self.rng = Random(self.run.derive_seed(self.activation))  # noqa: S311  (for reproducibility, not for security)
             self.busy = True  # so that it is reset when the step ends
         return self.rng
+
+    def make_uuid(self) -> UUID:
+        """Return a random id, which a replay or a fork of this run draws again.
+
+        In a recipe with `random_ids`, no other run draws it, even with the same seed.
+        """
+        return UUID(int=self.random.getrandbits(128) ^ self.run.salt.int, version=4)
 
     @property
     def inputs(self) -> dict[str, Any]:

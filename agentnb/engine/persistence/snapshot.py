@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from agentnb.board.codec import decode, encode
 from agentnb.clock import Clock
@@ -34,9 +35,14 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
         "slices": [encoder.encode_delta([(history, len(history.push_ends)) for history in histories])],
-        "run": {"position": run.position, "given": encode(run.inputs, lenient=lenient), "seed": encode(run.seed),
+        "run": {"position": run.position, "given": encode(run.inputs, lenient=lenient), **encode_randomness(run),
                 **encode_state(run, encoder)},
     }  # fmt: skip
+
+
+def encode_randomness(run: Run) -> Json:
+    """Return the seed of a run, and its salt if it has one, as JSON."""
+    return {"seed": encode(run.seed), **({"salt": str(run.salt)} if run.salt.int else {})}
 
 
 def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
@@ -73,6 +79,8 @@ def run_of(plan: Plan, joined: DeltaLoader, state: Mapping[str, Any], clock: Clo
 
     tables, histories = joined.finish()
     run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(state["seed"]))
+    if "salt" in state:
+        run.salt = UUID(state["salt"])
     run.tables = tables
     run.chain = [histories[at] for at in state["chain"]]
     run.history = run.current_history = run.chain[-1]
@@ -123,4 +131,4 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-__all__ = ["check_fit", "dump", "encode_state", "make_renumbering", "restore_run", "run_of"]
+__all__ = ["check_fit", "dump", "encode_randomness", "encode_state", "make_renumbering", "restore_run", "run_of"]

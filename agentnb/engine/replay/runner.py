@@ -119,6 +119,7 @@ class Replay:
         source = self.source
         run.inputs, run.max_frames, run.max_subgraph_depth = source.inputs, source.max_frames, source.max_subgraph_depth
         run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
+        run.salt = source.salt
         run.run_id, run.origin_id = source.run_id, source.origin_id
         run.set_next_due()
         return run

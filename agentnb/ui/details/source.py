@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, read_source_lines
+from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, get_own_attribute, read_source_lines
 from agentnb.secrets import MASK, is_secret
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _unwrap_function(function: Any) -> Callable[..., Any] | None:
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function) if callable(function) else None
-    function = getattr(function, "__func__", function)
+    function = get_own_attribute(function, "__func__", function)
     if not inspect.isfunction(function):
         return None
     if _is_ours(function) and "function" in function.__code__.co_freevars:  # a tool is wrapped with its config

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, format_error_line, with_article
 from agentnb.recipe.model import ToolSpec
-from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_function, is_generator
+from agentnb.recipe.user_functions import COLLECT, GENERATES, get_own_attribute, is_async, is_function, is_generator
 from agentnb.world.tools.invocation import LISTS, Tool, bind_tool, name_tool
 
 
@@ -69,20 +69,15 @@ def _find_method(spec: ToolSpec, implementation: Any) -> Callable[[Any], Any] | 
     """
     if is_function(implementation) or inspect.isclass(implementation):
         return None
-    later = _get_own_attribute(implementation, "ainvoke")
+    later = get_own_attribute(implementation, "ainvoke")
     only_later = (
-        getattr(implementation, "coroutine", None) is not None and getattr(implementation, "func", None) is None
+        get_own_attribute(implementation, "coroutine") is not None and get_own_attribute(implementation, "func") is None
     )
-    if callable(later) and (only_later or not callable(_get_own_attribute(implementation, "invoke"))):
+    if callable(later) and (only_later or not callable(get_own_attribute(implementation, "invoke"))):
         return later  # type: ignore[no-any-return]  # an object without types
     names = ("invoke", "run") if spec.kind == "langchain" or not callable(implementation) else ("invoke",)
-    methods = (_get_own_attribute(implementation, name) for name in names)
+    methods = (get_own_attribute(implementation, name) for name in names)
     return next((method for method in methods if callable(method)), None)
-
-
-def _get_own_attribute(implementation: Any, name: str) -> Any:
-    """Return an object's attribute; None for one that is created on access, such as any attribute of a Mock."""
-    return None if inspect.getattr_static(implementation, name, None) is None else getattr(implementation, name)
 
 
 def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:

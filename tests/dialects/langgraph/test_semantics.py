@@ -11,17 +11,18 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphRecursionError, ParentCommand
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.message import _messages_delta_reducer, push_message
+from langgraph.graph.message import _messages_delta_reducer, add_messages, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
+from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
@@ -32,6 +33,7 @@ from agentnb.dialects.langgraph.api import load_graph
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
+from agentnb.testing import record_golden, replay_golden
 from tests.dialects.langgraph.judge import Course, compare, get_error_class, in_agentnb, in_langgraph
 
 
@@ -588,6 +590,121 @@ def test_a_replay_draws_the_same_message_ids():
     assert session.replay().ok
 
 
+def reply(state):
+    return {"messages": [("ai", f"re: {state['messages'][-1].content}")]}
+
+
+def reply_with_a_list(state):
+    return {"messages": add_messages(state["messages"], [("ai", f"re: {state['messages'][-1].content}")])}
+
+
+class Delta(TypedDict, total=False):
+    messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+
+
+TALKS = {
+    "reducer": (MessagesState, reply),
+    "list": (MessagesState, reply_with_a_list),
+    "subgraph": (MessagesState, chain(("inner", reply), schema=MessagesState)),
+    "delta channel": (Delta, lambda state: {"messages": [AIMessage(f"re: {state['messages'][-1].content}")]}),
+}
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "one id in two stores"])
+@pytest.mark.parametrize("name", TALKS)
+def test_the_next_turn_of_a_thread_keeps_the_messages_without_ids(name, stored, tmp_path):
+    schema, node = TALKS[name]
+    graph = chain(("reply", node), schema=schema, checkpointer=InMemorySaver())
+    state: Any = {}
+    for turn in ("one", "two"):
+        options = {"store": tmp_path / f"{turn}.db", "run_id": "thread"} if stored else {}
+        session = Session(load_graph(graph, state=state), {"messages": [("user", turn)]}, **options)
+        session.run()
+        state = session.board
+        known = graph.invoke({"messages": [("user", turn)]}, {"configurable": {"thread_id": "t"}})
+    texts = [message.content for message in state["messages"]]
+    assert texts == [message.content for message in known["messages"]] == ["one", "re: one", "two", "re: two"]
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_all_that_repeats_a_run_draws_its_message_ids(name, tmp_path):
+    schema, node = TALKS[name]
+    recipe = load(chain(("reply", node), ("more", reply), schema=schema))
+    session = Session(recipe, {"messages": [("user", "hi")]}, store=tmp_path / "runs.db", run_id="one")
+    early = session.fork(at=0)
+    session.run()
+    ids = [message.id for message in session.board["messages"]]
+    session.trace.to_json(tmp_path / "trace.json")
+    golden = record_golden(session, tmp_path / "golden.jsonl")
+    early.run()
+    late = session.fork(at=0)
+    late.run()
+    session.goto(1)
+    session.run()
+    assert [message.id for message in session.board["messages"]] == ids
+    assert session.replay().ok
+    session.close()
+    opened = nb.open(tmp_path / "runs.db", "one", recipe=recipe)
+    again = opened.fork(at=1)
+    again.run()
+    for run in (early, late, opened, again):
+        assert [message.id for message in run.board["messages"]] == ids
+        assert run.replay().ok
+    assert nb.open(tmp_path / "trace.json").replay(recipe=recipe).ok
+    assert replay_golden(recipe, golden).ok
+    opened.reset()
+    opened.run()
+    assert not {message.id for message in opened.board["messages"][1:]} & {*ids}
+
+
+@tool
+def divide(a: int, b: int) -> int:
+    """Divide two numbers."""
+    return a // b
+
+
+def report(state):
+    return {"messages": [ToolMessage(f"failed: {state['error']}", tool_call_id="c", id="t")]}
+
+
+@pytest.mark.parametrize("wraps", ["tools", "function", "config"])
+@pytest.mark.parametrize("b", [2, 0])
+def test_a_node_with_fallbacks_runs_as_in_langgraph(wraps, b):
+    tools = ToolNode([divide], handle_tool_errors=False)
+
+    def call(state):
+        return tools.invoke(state)
+
+    node = {"tools": tools, "function": RunnableLambda(call), "config": RunnableLambda(call).with_config(tags=["x"])}[
+        wraps
+    ].with_fallbacks([RunnableLambda(report)], exception_key="error")
+    request = AIMessage("", tool_calls=[{"name": "divide", "args": {"a": 6, "b": b}, "id": "c"}], id="a")
+    graph = chain(("ask", lambda state: {"messages": [request]}), ("tools", node), schema=MessagesState)
+    theirs = graph.invoke({"messages": [HumanMessage("?", id="h")]})
+    session = Session(load(graph), {"messages": [HumanMessage("?", id="h")]})
+    session.run()
+    assert session.status == "finished"
+    texts = [message.content for message in session.board["messages"]]
+    assert texts == [message.content for message in theirs["messages"]]
+    assert texts[-1].startswith("failed: " if b == 0 else "3")
+    assert session.replay().ok
+
+
+class Proxy(Runnable):
+    def invoke(self, value, config=None, **_words):
+        return {"n": 7}
+
+    def __getattr__(self, name):
+        raise NameError(f"name 'Runtime' is not defined, for {name}")
+
+
+def test_a_runnable_whose_attributes_fail_runs_as_in_langgraph():
+    _, session = compare(chain(("a", Proxy()), ("b", says("b"))), {"xs": []})
+    assert session.board["n"] == 7
+    session.breakpoints.add(call="a")  # names of calls are looked up in the functions of all nodes
+    assert session.replay().ok
+
+
 def test_async_nodes_and_conditions():
     async def node(state):
         return {"xs": ["async"]}
@@ -1013,9 +1130,6 @@ def test_writes_that_a_function_makes_itself_are_recorded():
 
 
 def test_messages_in_a_delta_channel_get_ids():
-    class Delta(TypedDict, total=False):
-        messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
-
     graph = chain(
         ("a", lambda state: {"messages": [AIMessage("new"), {"role": "user", "content": "again"}]}), schema=Delta
     )

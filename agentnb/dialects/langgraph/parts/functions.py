@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.schema import is_entrypoint, is_state_graph
-from agentnb.recipe.user_functions import is_function
+from agentnb.recipe.user_functions import get_own_attribute, is_function
 
 
 def unwrap_function(runnable: Any) -> Any:
-    """Return the function that a runnable wraps; without one, the runnable."""
+    """Return the function that a runnable wraps, even within a config or before fallbacks; else what it wraps."""
+    while isinstance(runnable, lg.RunnableBinding | lg.RunnableWithFallbacks):
+        runnable = runnable.bound if isinstance(runnable, lg.RunnableBinding) else runnable.runnable
     for name in ("func", "afunc"):
-        function = getattr(runnable, name, None)
+        function = get_own_attribute(runnable, name)
         if function is not None:
             return function
     return runnable

@@ -158,7 +158,7 @@ class _Ids:
     def uuid4(self) -> UUID:
         """Return a random id."""
         calls = CALLS.get()
-        return uuid4() if calls is None else UUID(int=calls.work.random.getrandbits(128), version=4)
+        return uuid4() if calls is None else calls.work.make_uuid()
 
 
 def install() -> None:

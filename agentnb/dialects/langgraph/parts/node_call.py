@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import UUID
 
 from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.paths import SET
@@ -35,6 +34,7 @@ from agentnb.engine.core.supersteps import (
 from agentnb.engine.core.waits import get_sent_input
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class NodeCall:
         callers = make_callers(runnable)
         self.plain, self.awaited = _make_form(plan, callers), _make_form(plan, callers, awaited=True)
         self.differs = callers.differ or any(branch.callers.differ for branch in plan.branches)
-        self.recurse = getattr(runnable, "recurse", True)
+        self.recurse = get_own_attribute(runnable, "recurse", default=True)
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
@@ -529,14 +529,14 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
 
 
 def assign_ids(work: Work, value: Any) -> Any:
-    """Return messages with ids; new ids are drawn from the run's random numbers, so a replay draws the same ones."""
+    """Return messages with ids; a replay draws the same ids, another run draws others."""
     try:
         messages = lg.convert_to_messages(value if isinstance(value, list) else [value])
     except (ValueError, TypeError, NotImplementedError):
         return value  # the reducer reports the error
     for message in messages:
         if message.id is None:
-            message.id = _draw_id(work)
+            message.id = str(work.make_uuid())
     return messages
 
 
@@ -547,7 +547,7 @@ def assign_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     lg.ensure_message_ids(plan.channels.channels, writes)
     for message in _find_messages(writes[0][1]):
         if message.id not in known:
-            message.id = _draw_id(work)
+            message.id = str(work.make_uuid())
     return writes[0][1]
 
 
@@ -557,10 +557,6 @@ def _find_messages(value: Any) -> list[Any]:
     return [
         item for item in (items if isinstance(items, list | tuple) else [items]) if isinstance(item, lg.BaseMessage)
     ]
-
-
-def _draw_id(work: Work) -> str:
-    return str(UUID(int=work.random.getrandbits(128), version=4))
 
 
 def _join(old: ReducedWrite, new: ReducedWrite, key: str) -> ReducedWrite:

@@ -6,7 +6,7 @@ from langchain_core.messages import (
     BaseMessage,
     convert_to_messages,
 )
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableLambda, RunnableSequence
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableLambda, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.config import run_in_executor, var_child_runnable_config
 from langchain_core.tools import StructuredTool
 from langgraph import errors
@@ -77,6 +77,7 @@ __all__ = [
     "RunnableLambda",
     "RunnableSeq",
     "RunnableSequence",
+    "RunnableWithFallbacks",
     "Runtime",
     "Send",
     "StructuredTool",

@@ -94,6 +94,7 @@ def translate(
         init=MappingProxyType({}),
         limits=MappingProxyType({}),
         meta=MappingProxyType({"required": (), "stops": tuple(translation.stops)}),
+        random_ids=True,
     )
     return recipe, problems
 
