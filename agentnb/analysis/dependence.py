@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from agentnb.analysis.control_dependence import CHOOSERS, ControlDependence
-from agentnb.board.paths import APPEND
+from agentnb.board.paths import APPEND, changes
 from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, RUN
 from agentnb.errors import RecipeError
 from agentnb.expressions.conditions import to_condition
@@ -85,7 +85,9 @@ class Dependence:
     def writers(self, scope: int, path: Path, bound: int) -> list[int]:
         """Return the rows that produced the value at a path as seen from a scope, last first.
 
-        These are the last row that set the whole value, and the rows that changed a part of it since.
+        These are the last row that set the whole value, and the rows that wrote a part of it since. A row that set a
+        container of the value counts if the value differs from before; one that set the value itself counts anyway,
+        because it could have been another one.
         """
         writers: list[int] = []
         around: int | None = scope
@@ -94,13 +96,14 @@ class Dependence:
             rows = self._rows.get((around, texts[0]), [])
             for at in range(bisect_left(rows, bound) - 1, -1, -1):
                 row = rows[at]
-                written = tuple(map(str, self.path(row)))
-                size = min(len(written), len(texts))
-                if written[:size] != texts[:size]:
-                    continue
-                writers.append(row)
-                if len(written) <= len(texts) and self.columns.write_codes[row] & 3 != APPEND:
-                    return writers
+                written, op = self.path(row), self.columns.write_codes[row] & 3
+                if len(written) < len(texts):
+                    if changes(written, op, self.columns.old_values[row], self.columns.new_values[row], texts):
+                        return [*writers, row]
+                elif [*map(str, written[: len(texts)])] == [*texts]:
+                    writers.append(row)
+                    if len(written) == len(texts) and op != APPEND:
+                        return writers
             around = self._find_outer(around)
         return writers
 

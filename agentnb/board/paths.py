@@ -10,6 +10,7 @@ from agentnb.board.values import (
     FrozenDict,
     FrozenList,
     FrozenRecord,
+    are_alike,
     freeze,
     make_frozen_dict,
     make_frozen_list,
@@ -28,6 +29,27 @@ def get_at(value: Any, rest: Path) -> Any:
         if value is ABSENT:
             return ABSENT
     return value
+
+
+def changes(written: Path, op: int, old: Any, new: Any, path: Path) -> bool:
+    """Return True if a write changed the value at a path: a container whose other parts are equal has not changed it.
+
+    Args:
+        written: the path of the write.
+        old: the frozen value of the first key of `written` before the write.
+        new: what was written there, frozen; for an append, the item.
+        path: the path of the value in question. A value above the written one has changed if that has.
+    """
+    size = min(len(written), len(path))
+    if written[:size] != path[:size] and [*map(str, written[:size])] != [*map(str, path[:size])]:
+        return False
+    before, below = get_at(old, written[1:]), path[len(written) :]
+    if op == APPEND:
+        if not below:
+            return True
+        items = [*before] if isinstance(before, FrozenList | list) else []
+        before, new = items, [*items, new]
+    return not are_alike(get_at(before, below), get_at(new, below))
 
 
 def _get_part(value: Any, key: str | int) -> Any:

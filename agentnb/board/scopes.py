@@ -100,7 +100,7 @@ class Board(Mapping[str, Any]):
         if type(key) is not str:
             key = _to_plain_key(key, scope)
         value = scope.get(key)
-        if value is ABSENT and "." in key:
+        if value is ABSENT:
             value = scope.get_at(resolve_path(key, scope.visible_items()))
         if value is ABSENT:
             raise KeyError(UnknownKey(key, scope.visible_items))
@@ -120,7 +120,7 @@ class Board(Mapping[str, Any]):
             key = str.__str__(key)
         if scope.get(key) is not ABSENT:
             return True
-        return "." in key and scope.get_at(resolve_path(key, scope.visible_items())) is not ABSENT
+        return scope.get_at(resolve_path(key, scope.visible_items())) is not ABSENT
 
     def __repr__(self) -> str:
         from agentnb.errors import pluralize

@@ -481,7 +481,9 @@ def _are_equal(left: Any, right: Any) -> bool:
 
 
 def _are_same_keys(left: Collection[Any], right: Collection[Any]) -> bool:
-    """Return True if two mappings of one size have the same keys in the same order; 1 and True differ."""
+    """Return True if two mappings have the same keys in the same order; 1 and True differ."""
+    if len(left) != len(right):
+        return False
     if all(map(is_, left, right)):
         return True
     return _are_equal([*left], [*right]) and all(map(is_, map(type, left), map(type, right)))
@@ -668,6 +670,26 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
             return False
         return all(map(is_, copied, frozen.items)) or all(map(is_unchanged, copied, frozen.items))
     return _is_other_unchanged(copied, frozen, cls)
+
+
+def are_alike(left: Any, right: Any) -> bool:
+    """Return True if two frozen values are equal; 1 and True differ, and so do mappings in another order.
+
+    Parts that two versions of a value share are the same objects, which are not compared.
+    """
+    if left is right:
+        return True
+    cls = type(left)
+    if cls is not type(right):
+        return False
+    if cls is FrozenDict:
+        return _are_same_keys(left, right) and all(map(are_alike, left.values(), right.values()))
+    if cls is FrozenList:
+        size = left.size
+        return size == right.size and all(map(are_alike, left.items[:size], right.items[:size]))
+    if cls is FrozenRecord:
+        return type(left.template) is type(right.template) and are_alike(left.parts, right.parts)
+    return is_unchanged(thaw(left), right)
 
 
 def is_truthy(value: Any) -> bool:

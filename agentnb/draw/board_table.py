@@ -135,7 +135,7 @@ def find_row(path: str, keys: Mapping[str, Any]) -> str:
         >>> find_row("ticket.text", {"ticket": None}), find_row("a.b", {"a.b": None})
         ('ticket', 'a.b')
     """
-    return resolve_path(path, keys)[0] if "." in path else path
+    return resolve_path(path, keys)[0]
 
 
 def map_areas(recipe: Recipe) -> dict[str, str]:

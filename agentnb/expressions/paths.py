@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 Path = tuple[str | int, ...]
 
 
+_INDEX = re.compile(r"\[(-?\d+)\]")
+
+
 def parse_path(text: str) -> tuple[str, ...]:
-    """Return the keys of a dotted path.
+    """Return the keys of a dotted path; an index may also be written in brackets.
 
     Example:
-        >>> parse_path("order.lines.0")
-        ('order', 'lines', '0')
+        >>> parse_path("order.lines.0"), parse_path("order.lines[0].price")
+        (('order', 'lines', '0'), ('order', 'lines', '0', 'price'))
     """
-    return tuple(text.split("."))
+    return tuple((_INDEX.sub(r".\1", text) if "[" in text else text).split("."))
 
 
 def format_path(path: Path) -> str:
@@ -27,9 +31,11 @@ def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
 
     At each mapping along the path, the longest part that is a key is used; if there is none, the first word.
     """
-    if "." not in text or text in board:
+    if text in board:
         return (text,)
-    parts = text.split(".")
+    parts = parse_path(text)
+    if len(parts) == 1:
+        return parts
     path: list[str] = []
     current: object = board
     start, size = 0, len(parts)

@@ -16,7 +16,12 @@ from agentnb.session.why_not import WhyNot, explain_why_not
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pandas as pd
+
     from agentnb.session.state import State
+
+
+_BLAME_TYPES = {"step": "int64", "node": "category", "actor": "category", "old": "object", "new": "object"}
 
 
 class Explanations:
@@ -45,10 +50,27 @@ class Explanations:
         return explain_why_not(self._state.run, behavior, at)
 
     def who_wrote(self, path: str, at: int | None) -> int | None:
-        """Return the step that last wrote the value at a path; 0 for the inputs, None if nothing wrote it.
+        """Return the step that last changed the value at a path; 0 for the inputs, None if nothing wrote it.
 
-        A write of a value counts for all its parts, also for those that it leaves as they were: the writer of
-        `messages.0` is the last step that wrote `messages`.
+        Raises:
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
+        """
+        return run_queries.find_writer(self._state.run, path, self._check(path, at, "session.who_wrote()"))
+
+    def blame(self, path: str, at: int | None) -> pd.DataFrame:
+        """Return every change of the value at a path as a DataFrame; see `Session.blame`.
+
+        Raises:
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
+        """
+        from agentnb.trace.frames import make_table, to_cell
+
+        rows = run_queries.blame(self._state.run, path, self._check(path, at, "session.blame()"))
+        cells = [row | {name: to_cell(row[name], path) for name in ("old", "new")} for row in rows]
+        return make_table(cells, _BLAME_TYPES)
+
+    def _check(self, path: str, at: int | None, where: str) -> int:
+        """Return the step that a question is about.
 
         Raises:
             ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
@@ -56,9 +78,9 @@ class Explanations:
         state = self._state
         if at is not None:
             refuse_step(state, at)
-        if problems := [*state.check_paths([parse_path(path)], "session.who_wrote()")]:
+        if problems := [*state.check_paths([parse_path(path)], where)]:
             raise ExecutionError(*problems)
-        return run_queries.find_writer(state.run, path, state.run.position if at is None else at)
+        return state.run.position if at is None else at
 
     def writers(self, keys: Iterable[str] | None = None) -> dict[str, Writer]:
         """Return the last writer of each of these keys of the board, or of all.

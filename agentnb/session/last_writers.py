@@ -30,6 +30,8 @@ class _WriteIndex:
         self.numbers: dict[tuple[int, str], array[int]] = {}
         self.edited_paths: set[tuple[str, int]] = set()
         self._writes = self._read_interventions = 0
+        # By scope and key: of the first writes, this many, the index of the last that changed the key
+        self._changes: dict[tuple[int, str], tuple[int, int]] = {}
 
     def read(self, run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
@@ -59,10 +61,19 @@ class _WriteIndex:
         self._writes = end
 
     def last(self, history: History, scope: int, key: str, end: int) -> int | None:
-        """Return the step of the last write of a key up to row `end`; None if there is none."""
+        """Return the step of the last write up to row `end` that changed a key; None if there is none."""
         numbers = self.numbers.get((scope, key))
-        index = 0 if numbers is None else bisect_left(numbers, history.write_ends[end])
-        return history.base + bisect_right(history.write_ends, numbers[index - 1]) if numbers and index else None
+        if numbers is None:
+            return None
+        start = bisect_left(numbers, history.write_ends[end])
+        known_start, known = self._changes.get((scope, key), (0, -1))
+        if known_start > start:  # the run has gone back
+            known_start, known = 0, -1
+        index = next(
+            (at for at in range(start - 1, known_start - 1, -1) if history.changes(numbers[at], (key,))), known
+        )
+        self._changes[scope, key] = start, index
+        return None if index < 0 else history.base + bisect_right(history.write_ends, numbers[index])
 
 
 class LastWriters:

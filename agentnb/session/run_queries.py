@@ -14,14 +14,14 @@ from agentnb.engine.effects.crash_recovery import find_unanswered
 from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
-from agentnb.expressions.paths import Path, resolve_path
+from agentnb.expressions.paths import resolve_path
 from agentnb.session.checks import find_unmet_requirements, make_requirements_problem
 from agentnb.session.node_coverage import NodeCoverage, get_first_keys
 from agentnb.session.pending import make_missing_problem
 from agentnb.world.human_input import is_in_kernel, is_on_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from agentnb.draw.run_view import RunView
     from agentnb.engine.control.breakpoints import Breakpoint
@@ -208,27 +208,46 @@ def _explain_unhandled(run: Run, activation: Activation, failure: Failure) -> st
 
 
 def find_writer(run: Run, text: str, at: int) -> int | None:
-    """Return the step that wrote the value at a path as of step `at`; 0 for the inputs, None if nothing wrote it.
+    """Return the step that last changed the value at a path as of step `at`; 0 for the inputs, None if nothing did."""
+    return next((step for step, _, _ in iter_changes(run, text, at)), None)
 
-    A write or a delete of `a` counts for `a.b`, and one of `a.b.0` for `a.b`.
+
+def iter_changes(run: Run, text: str, at: int) -> Iterator[tuple[int, History, int]]:
+    """Yield the writes that changed the value at a path up to step `at`, last first: step, history and write number.
+
+    A write of `a` counts for `a.b` if `a.b` differs from before, and one of `a.b.0` for `a.b`.
     """
-    path = tuple(map(str, resolve_path(text, get_current_scope(run).visible_items())))
+    scope = get_current_scope(run)
+    path = resolve_path(text, scope.visible_items())
+    numbers = {number for number, (owner, written) in enumerate(run.tables.codes)
+               if owner == scope.id and str(written[0]) == path[0]}  # fmt: skip
     end = at
     for history in reversed(run.chain):
         if history.base > at:
             continue
         row = history.write_ends[min(end, history.tip) - history.base]
         for number in range(row - 1, -1, -1):
-            scope, written = run.tables.codes[history.write_codes[number] >> 2]
-            if scope == get_current_scope(run).id and _touches(tuple(map(str, written)), path):
-                return _get_step_of_write(history, number)
+            if history.write_codes[number] >> 2 in numbers and history.changes(number, path):
+                yield _get_step_of_write(history, number), history, number
         end = history.base
-    return None
 
 
-def _touches(written: Path, path: Path) -> bool:
-    size = min(len(written), len(path))
-    return written[:size] == path[:size]
+def blame(run: Run, text: str, at: int) -> list[dict[str, Any]]:
+    """Return a row for each change of the value at a path up to step `at`, in order; see `Session.blame`."""
+    path = resolve_path(text, get_current_scope(run).visible_items())[1:]
+    rows = []
+    for step, history, number in iter_changes(run, text, at):
+        by_person = next(edit for each, row, edit in run.iter_write_rows(step) if (each, row) == (history, number))
+        by_node = step > history.base and not by_person
+        old, new = history.list_values(number, path)
+        rows.append({
+            "step": step,
+            "node": run.get_node_id(history.step_activations[step - history.base]) if by_node else None,
+            "actor": "node" if by_node else "input" if step == 0 and not by_person else "person",
+            "old": old,
+            "new": new,
+        })  # fmt: skip
+    return rows[::-1]
 
 
 def _get_step_of_write(history: History, number: int) -> int:
@@ -276,17 +295,18 @@ def _get_owners(run: Run, frame: Any) -> list[str]:
 
 
 def _get_last(run: Run) -> tuple[list[str], list[str]]:
-    """Return the keys that the last step wrote and read, of the scopes visible from the current position."""
+    """Return the keys that the last step changed and read, of the scopes visible from the current position."""
     if run.position == 0:
         return [], []
     codes, seen = run.tables.codes, _get_scopes(run)
     known = run.chain[: run.chain.index(run.current_history) + 1]
     at = next(history for history in reversed(known) if history.base < run.position)
     row = run.position - at.base
-    made = list(at.write_codes[at.write_ends[row - 1] : at.write_ends[row]])
+    made = [(at, number) for number in range(at.write_ends[row - 1], at.write_ends[row])]
     for history in known[known.index(at) + 1 :]:  # forks that begin here: edits before their first step
-        made += history.write_codes[: history.write_ends[0]]
-    written_keys = [str(path[0]) for scope, path in (codes[code >> 2] for code in made) if scope in seen]
+        made += ((history, number) for number in range(history.write_ends[0]))
+    changed = (codes[history.write_codes[number] >> 2] for history, number in made if history.changes(number))
+    written_keys = [str(path[0]) for scope, path in changed if scope in seen]
     reads = at.read_codes[bisect_left(at.read_steps, run.position) : bisect_right(at.read_steps, run.position)]
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
     activation = run.tables.activations[at.step_activations[row]]

@@ -30,6 +30,8 @@ from agentnb.text import safe_repr
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
+
     from agentnb.clock import Clock
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.core.history import Event
@@ -580,15 +582,31 @@ class Session:
     # -- explanations -----------------------------------------------------------------------------------------------
 
     def who_wrote(self, path: str, at: int | None = None) -> int | None:
-        """Return the step that last wrote the value at a path; 0 for the inputs, None if nothing wrote it.
+        """Return the step that last *changed* the value at a path; 0 for the inputs, None if nothing wrote it.
 
-        A write of a value counts for all its parts, also for those that it leaves as they were: the writer of
-        `messages.0` is the last step that wrote `messages`.
+        Paths name keys, fields and positions: `user.name`, `messages.3.content`, `messages[3].content`. A step that
+        wrote `messages` but left `messages[3]` equal did not change `messages[3]`.
 
         Raises:
             ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
         """
         return self._parts.explanations.who_wrote(path, at)
+
+    def blame(self, path: str, at: int | None = None) -> pd.DataFrame:
+        """Return every change of the value at a path, in order, as a DataFrame: step, node, actor, old, new.
+
+        Args:
+            path: as for `who_wrote`.
+            at: changes up to this step; default: the current position.
+
+        Returns:
+            One row per change. `actor` is `node`, `person` or `input`; `node` is NA for the last two. `old` and `new`
+            are the values at the path; NA where there was none.
+
+        Raises:
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
+        """
+        return self._parts.explanations.blame(path, at)
 
     def slice(self, path: str, at: int | None = None) -> Any:
         """Return the backward slice of a value: the writes, reads, conditions and calls that led to it, as a Slice.

@@ -8,18 +8,19 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from operator import is_
+from operator import is_, ne
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agentnb.board.masking import mask_atoms
-from agentnb.board.paths import get_at
+from agentnb.board.paths import SET, changes, get_at
 from agentnb.board.scopes import Sentinel
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
 from agentnb.engine.persistence.state_projection import StateProjection
+from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.expressions.paths import format_path, resolve_path
 from agentnb.secrets import is_secret
 from agentnb.trace.row_index import StepIndex, count_edits, get_previous
@@ -218,6 +219,44 @@ class Columns:
             in_place[[offset + row for row in part.in_place if row < size]] = True
             offset += size
         return in_place
+
+    @cached_property
+    def changed(self) -> NDArray[np.bool_]:
+        """A mask of the writes after which the value at their path differed from before."""
+        size = len(self.write_codes)
+        old, new = self.old_values[:size], self.new_values[:size]
+        changed = ~np.fromiter(map(is_, old, new), dtype=bool, count=size)
+        rows = np.flatnonzero(changed)
+        if {*map(type, new)} <= SIMPLE:  # comparing these runs no user code
+            certain = np.fromiter(map(ne, old, new), dtype=bool, count=size)
+            rows = np.flatnonzero(changed & ~(certain & self._sets_whole_keys))
+        for row in rows.tolist():
+            code = self.write_codes[row]
+            path = self.codes[code >> 2][1]
+            changed[row] = changes(path, code & 3, old[row], new[row], path)
+        return changed
+
+    @cached_property
+    def _sets_whole_keys(self) -> NDArray[np.bool_]:
+        """A mask of the writes that set a whole key."""
+        is_key = np.array([len(path) == 1 for _, path in self.codes], dtype=bool)
+        mask: NDArray[np.bool_] = is_key[self.write_paths] & (self.write_codes & 3 == SET)
+        return mask
+
+    @cached_property
+    def changed_parts(self) -> list[tuple[str, ...]]:
+        """The paths of the parts of each written value that differed, below its key; () for a value as a whole."""
+        parts: list[tuple[str, ...]] = [()] * len(self.write_codes)
+        for row in np.flatnonzero(self.changed).tolist():
+            new, code = self.new_values[row], int(self.write_codes[row])
+            path = self.codes[code >> 2][1]
+            if code & 3 == SET and type(new) not in ATOMS:
+                old = get_previous(self.old_values[row], path)
+                differences = iter_innermost_differences(old, new, path[1:])
+                parts[row] = tuple(format_path(each.path) for each in differences if each.path != path[1:])
+            if not parts[row] and len(path) > 1:
+                parts[row] = (format_path(path[1:]),)
+        return parts
 
     @cached_property
     def written_by_node(self) -> NDArray[np.bool_]:

@@ -48,6 +48,8 @@ DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
         "old": Column("value", "", "value of the key before; NA if it was absent"),
         "new": Column("value", "", "value of the key after, or what was appended; NA if it was deleted"),
         "in_place": Column("bool", "", "whether the node changed a value that it had read, without assigning it"),
+        "changed": Column("bool", "", "whether the value differs from before; False if an equal value was written"),
+        "paths": Column("value", "", "paths below the key that differ, a list of texts; empty: the value as a whole"),
     },
     "reads": {"step": _STEP, "node": _NODE, "scope": _SCOPE, "key": _KEY},
     "edges": {

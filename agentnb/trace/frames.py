@@ -18,7 +18,7 @@ from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
-from agentnb.text import replace_surrogates, safe_repr
+from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.columns import SIMPLE, Columns, Objects, Values, choose_int_type, to_objects
 from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
 from agentnb.trace.row_index import OPS, TYPES, StepIndex
@@ -153,7 +153,7 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     @CachedTable
     def writes(self) -> pd.DataFrame:
-        """One row per write: step, node, frame, scope, key, op, old, new, in_place."""
+        """One row per write: step, node, frame, scope, key, op, old, new, in_place, changed, paths."""
         columns = self._columns
         path_numbers, op = columns.write_paths, columns.write_codes & 3
         old, new = columns.write_values
@@ -169,6 +169,8 @@ class Frames(Mapping[str, pd.DataFrame]):
             old=self._make_value_column(old, path_numbers),
             new=self._make_value_column(new, path_numbers),
             in_place=columns.written_in_place,
+            changed=columns.changed,
+            paths=_to_value_column([[*map(safe_str, paths)] for paths in columns.changed_parts]),
         )
 
     @CachedTable

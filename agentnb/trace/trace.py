@@ -11,7 +11,7 @@ from uuid import UUID
 from agentnb.arguments import plain_arguments, plain_methods
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
-from agentnb.board.values import ABSENT, freeze, is_unchanged, thaw
+from agentnb.board.values import ABSENT, are_alike, freeze, thaw
 from agentnb.display import get_view
 from agentnb.engine.core.history import History
 from agentnb.engine.effects.crash_recovery import collect_interrupted_steps
@@ -198,7 +198,7 @@ class SimulationTrace:
         old, new = self._get_state(before), self._get_state(after)
         keys = [*old, *(key for key in new if key not in old)]
         pairs = ((key, old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys)
-        return {key: (thaw(left), thaw(right)) for key, left, right in pairs if not _are_alike(left, right)}
+        return {key: (thaw(left), thaw(right)) for key, left, right in pairs if not are_alike(left, right)}
 
     def _get_state(self, step: int) -> dict[str, Any]:
         reading = self.reading()
@@ -396,14 +396,6 @@ class SimulationTrace:
 def _list_unanswered(run: Run) -> Sequence[UnansweredCall]:
     """Return the unanswered calls of the steps that are pending after the last step, not of those begun earlier."""
     return list(collect_interrupted_steps(run).iter_unanswered()) if run.position == run.history.tip else ()
-
-
-def _are_alike(left: Any, right: Any) -> bool:
-    if left is right:
-        return True
-    if left is ABSENT or right is ABSENT:
-        return False
-    return is_unchanged(thaw(left), right)
 
 
 __all__ = ["EdgeRow", "NodeRow", "SimulationStep", "SimulationTrace"]

@@ -269,7 +269,7 @@ def test_who_wrote_considers_writes_above_and_below_a_path():
         2,
         2,
         2,
-        1,
+        None,
     )
     run.edit({"d": nb.ABSENT})
     assert run.who_wrote("d.list") == 3

@@ -22,7 +22,7 @@ from tests.trace.random_runs import counter, go, node, odyssey, started
 
 COLUMNS = {
     "steps": "step node kind phase frame depth branch type status timestamp seconds inputs outputs error",
-    "writes": "step node frame scope key op old new in_place",
+    "writes": "step node frame scope key op old new in_place changed paths",
     "reads": "step node scope key",
     "edges": "step source target kind condition value",
     "calls": "step node call kind name provider model attempt backoff_seconds arguments result finish_reason "

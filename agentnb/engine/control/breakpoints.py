@@ -56,7 +56,7 @@ class Breakpoint:
     - `node`: this node is about to run (side `before`) or has just run (`after`). A composite node stops before it is
       entered and after it is left.
     - `edge`: this edge (source, target) was just followed, including edges into a composite node and back from its end.
-    - `key`: this key, or a path below it, was just written.
+    - `key`: the value of this key, or at this path below a key, has just changed.
     - `when`: the condition is true on the board.
     - `error`: a step failed with any exception (True), or with one of this class (an exception class or its name;
       subclasses match). A failed attempt that was retried is not a failed step.
@@ -561,6 +561,17 @@ def _warn_of(row: Breakpoint, error: Exception) -> None:
         warn_caller(f"breakpoint {row.id} ({row}) never stops: {error}")
 
 
+def _changes_key(history: History, write: int, text: str) -> bool:
+    """Return True if a write changed the value at a path, given as text; a key may contain dots."""
+    from agentnb.expressions.paths import parse_path
+
+    key = str(history.tables.codes[history.write_codes[write] >> 2][1][0])
+    if text == key:
+        return history.changes(write, (key,))
+    below = text.removeprefix(key)
+    return below != text and below[0] in ".[" and history.changes(write, (key, *parse_path(below)[1:]))
+
+
 def _fails_as_wanted(failure: Failure | None, expected: bool | str) -> bool:
     """Return True if a step failed as expected: with any exception (True), not at all (False), or with this class."""
     if failure is None or isinstance(expected, bool):
@@ -597,10 +608,8 @@ def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
             writes = history.in_place and history.in_place.intersection(writes)
         if not writes:
             return False
-    if row.key is not None:
-        paths = (run.tables.codes[history.write_codes[at] >> 2][1] for at in writes)
-        if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
-            return False
+    if row.key is not None and not any(_changes_key(history, at, row.key) for at in writes):
+        return False
     if row.event is not None:
         return any(event.type == row.event and event.step == step for event in reversed(history.events))
     return True

@@ -18,7 +18,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from agentnb.board.paths import Path
+from agentnb.board.paths import Path, apply_change, changes, get_at
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.text import LONGEST_TEXT, safe_str
@@ -483,6 +483,18 @@ class History(LazyAttributes):
         if not 0 <= index < len(events) or events[index].seq != seq:
             index = bisect_left(events, seq, key=_seq_of)
         return index if index < len(events) and events[index].seq == seq else -1
+
+    def changes(self, write: int, path: Path | None = None) -> bool:
+        """Return True if a write changed the value at a path; at its own path by default. See `board.paths.changes`."""
+        written, op = self.tables.codes[self.write_codes[write] >> 2][1], self.write_codes[write] & 3
+        return changes(written, op, self.old_values[write], self.new_values[write], written if path is None else path)
+
+    def list_values(self, write: int, below: Path) -> tuple[Any, Any]:
+        """Return the frozen values before and after a write, at a path below its first key; ABSENT for no value."""
+        path, op = self.tables.codes[self.write_codes[write] >> 2][1], self.write_codes[write] & 3
+        old = self.old_values[write]
+        new = apply_change(old, path[1:], op, self.new_values[write], path)
+        return get_at(old, below), get_at(new, below)
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None if this history has none."""

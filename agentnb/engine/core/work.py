@@ -444,7 +444,7 @@ class NodeBoard(Mapping[str, Any]):
             return value
         if value is not ABSENT:
             return work.copy(key, value)
-        if "." not in key:
+        if "." not in key and "[" not in key:
             return ABSENT
         return self._copy_at(key, resolve_path(key, work.scope.visible_items()))
 
