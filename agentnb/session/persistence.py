@@ -131,7 +131,7 @@ class Persistence:
         self.save_changes()
 
     def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:
-        """Save the run to a store, by default to its own; return where.
+        """Save the run to a store, by default to its own; return where. A copy of the store's file is then complete.
 
         Raises:
             StoreError: L451, no place is named and the run has no store; or it cannot be saved there.
@@ -155,10 +155,13 @@ class Persistence:
         journal.save_status(state.status)
         if journal is not state.journal:
             journal.release()
+        journal.log.checkpoint()
         return journal.log.url
 
     def close(self) -> None:
         """Save all unsaved changes and release the run for other writers; here it becomes read-only.
+
+        A copy of the store's file is then complete. The file is closed unless other sessions of this process write it.
 
         Raises:
             ExecutionError: X112, it is running.
@@ -181,6 +184,8 @@ class Persistence:
             state.read_only_reason = make_closed_problem(
                 journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"
             )
+        if state.log is not None:
+            state.log.checkpoint()
 
     def release_run(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.

@@ -212,6 +212,13 @@ class Link:
         self.unsure.discard(run_id)
         del self._names[run_id]
 
+    def checkpoint(self) -> Problem | None:
+        """Complete the store's file, and close the connection unless a run is claimed; return a warning, if any."""
+        problem = self.database.checkpoint(self._cursor) if self._writes else None
+        if not self._names:
+            self.drop()
+        return problem
+
     def close(self) -> None:
         """Release every run, as far as possible, and close the connection."""
         for run_id in list(self._names):

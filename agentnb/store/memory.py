@@ -154,6 +154,9 @@ class MemoryLog:
                 stored = self._runs[run_id]
                 stored.row = stored.row._replace(writer=None)
 
+    def checkpoint(self) -> None:
+        """Do nothing: there is no file."""
+
     def close(self) -> None:
         """Release every run; stored runs remain."""
         with self._lock:

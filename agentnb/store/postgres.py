@@ -114,6 +114,9 @@ class PostgresServer:
         """Return a connection that may write: the same connection."""
         return self.open_reader() if looked is None else looked
 
+    def checkpoint(self, cursor: Any) -> None:
+        """Do nothing: a server has no file to copy."""
+
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""
         cursor.execute("SET lock_timeout = 200")

@@ -36,7 +36,8 @@ _TYPES: Final[dict[str, Any]] = {
 class SqlLog:
     """Stores runs persistently in an SQLite file or on a PostgreSQL server.
 
-    A file is created at the first write. One connection stays open; it is reopened after it was lost.
+    A file is created at the first write. One connection stays open until `checkpoint` or `close`; it is reopened when
+    it is needed again.
 
     Args:
         where: a path, or a URL as accepted by `open_log`.
@@ -115,6 +116,16 @@ class SqlLog:
         """
         with self._link.lock:
             self._link.release(run_id)
+
+    def checkpoint(self) -> None:
+        """Complete the store's file, so that a copy of it is whole, and close the connection unless a run is claimed.
+
+        A warning (L438) tells that another program prevents it.
+        """
+        with self._link.lock:
+            problem = self._link.checkpoint()
+        if problem is not None:
+            warn_caller(str(problem))
 
     def close(self) -> None:
         """Release every run and close the connection, which is reopened on the next use."""

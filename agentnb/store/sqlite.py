@@ -163,6 +163,28 @@ class SqliteFile:
             return None
         return status.st_dev, status.st_ino
 
+    def checkpoint(self, cursor: Any) -> Problem | None:
+        """Move the write-ahead log into the file; return a warning if another program prevents it.
+
+        L438: the store's file alone is not complete.
+        """
+        try:
+            _, written, moved = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            why = "another program is using the store" if moved < written else ""
+        except self.errors as error:
+            why = f"the database reports: {error}"
+        if not why:
+            return None
+        return Problem(
+            "L438",
+            "the store's file alone is not complete",
+            self.display_name,
+            f"everything is stored, but the last entries are still in {Path(self.path).name}-wal: {why}",
+            f"copy {Path(self.path).name}-wal together with the file, or first close the store in all other programs: "
+            "the last one that closes it completes the file",
+            "warning",
+        )
+
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()

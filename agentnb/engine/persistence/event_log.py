@@ -214,6 +214,10 @@ class EventLog(Protocol):
         """
         ...
 
+    def checkpoint(self) -> None:
+        """Complete the store's file, so that a copy of it is whole, and close connections that no claimed run needs."""
+        ...
+
     def close(self) -> None:
         """Release all runs and close open connections. The log reopens itself when it is used again."""
         ...
