@@ -80,18 +80,20 @@ class Persistence:
         return None if journal is None or journal.failure is None else journal.encoder.unsavable
 
     def check_ready(self, *, repairs: bool = False) -> None:
-        """Check before an action that its result can be saved.
+        """Check before an action that its result can be saved: claim the run, and save what could not be saved before.
 
         If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`repairs`).
 
         Raises:
-            StoreError: the last changes could not be saved, and still cannot.
+            StoreError: another writer holds the run, or the last changes could not be saved, and still cannot.
         """
         state = self._state
         if self._parent is not None:
             self.record_in(stored_run.begin_fork(state, self._parent))
             self._parent = None
         journal = state.journal
+        if journal is not None:
+            journal.claim()
         if journal is not None and journal.failure is not None:
             try:
                 with self._log_failures():
@@ -172,8 +174,11 @@ class Persistence:
         if journal is not None:
             check_not_running(state, "close()")
             try:
-                self.save_changes()
-                journal.close()
+                if journal.is_writer or journal.failure is not None or journal.aux != stored_run.make_aux(state):
+                    self.save_changes()
+                    journal.close()
+                else:  # the session has changed nothing, and another one may be the writer of the run
+                    journal.release()
             except StoreError as error:
                 if error.problems[0].code != "L422" or not journal.is_complete():
                     raise

@@ -178,15 +178,17 @@ class Link:
 
     # -- writers -----------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None) -> str:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, *, take_over: bool = False) -> str:
         """Claim a run whose row names `writer`, effective when this change is committed; return the new writer text.
+
+        With `take_over`, also from a writer whose process cannot be checked from here.
 
         Raises:
             StoreError: L411, another writer holds it.
         """
         new = run_id not in self._names
         name = identify_writer(self._token).to_text() if new else self._names[run_id]
-        self.database.claim(cursor, run_id, writer, name)
+        self.database.claim(cursor, run_id, writer, name, take_over=take_over)
         self._names[run_id] = name
         self._claiming = _Claim(run_id, name, new)
         return name

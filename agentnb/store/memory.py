@@ -147,6 +147,18 @@ class MemoryLog:
         rows = rows if after_row is None else rows[rows.index(after_row) + 1 :]
         return list(islice(filter(query.matches, rows), query.limit))
 
+    def claim(self, run_id: str, last: int | None = None, *, take_over: bool = False) -> None:
+        """Claim a run, whose last entry is number `last`, for this writer.
+
+        Raises:
+            StoreError: L411, another writer has written to this run; L413, there is no such run.
+        """
+        with self._lock:
+            stored = self._find(run_id)
+            if last not in (None, len(stored.entries)):
+                raise make_overtaken_error(run_id, len(stored.entries), last + 1, self.url)
+            stored.row = stored.row._replace(writer=stored.row.writer or str(identify_writer(self._token)))
+
     def release(self, run_id: str) -> None:
         """Release a run of this writer for other writers."""
         with self._lock:

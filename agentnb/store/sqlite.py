@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
 from agentnb.store.database_errors import make_driver_error, make_refusal_error
-from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
+from agentnb.store.writer_identity import Writer, is_alive, is_elsewhere, make_writer_error, read
 
 _CODES: Final = {
     sqlite3.SQLITE_PERM: "L420",
@@ -212,14 +212,18 @@ class SqliteFile:
 
     # -- writers ---------------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str) -> None:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str, *, take_over: bool = False) -> None:
         """Check that no other writer holds a run; a writer whose process has ended holds nothing.
+
+        With `take_over`, neither does a writer whose process cannot be checked from here.
 
         Raises:
             StoreError: L411, another writer holds it.
         """
         other = read(writer)
-        if writer != own_writer and is_alive(other):
+        if other is None or writer == own_writer or (take_over and is_elsewhere(other)):
+            return
+        if is_alive(other):
             raise make_writer_error(run_id, other, self.display_name)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:
