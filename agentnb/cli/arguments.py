@@ -181,6 +181,9 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
     fork.add_argument("--at", type=int, metavar="STEP", help="the last shared step (default: the current one)")
     fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
+    for one in (resume, answer):
+        one.add_argument("--take-over", action="store_true",
+                         help="also continue a run that another host or container has claimed")  # fmt: skip
     for one in (resume, answer, fork):
         one.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
         one.add_argument("--script", metavar="FILE", help="YAML: the answers of the model and of people")

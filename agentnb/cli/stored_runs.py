@@ -44,6 +44,7 @@ def _continue(args: argparse.Namespace, move: Any, *, fork: bool = False) -> int
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         options = {**read_script(args.script, recipe), **load_models(args)}
         options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
+        options["take_over"] = not fork and args.take_over
         with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
             continued = session
             if fork:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -195,7 +196,10 @@ class OpenRuns:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # another version of the recipe: its Problems say so when it matters
             session = open_run(source, run_id, **options)
-        return session if options or isinstance(session, Recording) else _make_recording(session)
+        if options or isinstance(session, Recording):
+            return session
+        with closing(session):  # the recording needs its history, not its store
+            return _make_recording(session)
 
     def _close_oldest(self) -> None:
         for name in [name for name, session in self._open.items() if session is not self.live][: -MOST_OPEN or None]:

@@ -107,6 +107,7 @@ def open(
     answers: Any = None,
     secrets: Mapping[str, Any] | None = None,
     hooks: Any = None,
+    take_over: bool = False,
 ) -> Session:
     """Return the session of a recorded run: of a store, of a trace file, or of another system.
 
@@ -123,6 +124,8 @@ def open(
         llm, tools, resources, answers: as for a Session; they are not stored.
         secrets: the values that were masked when the run was saved: path -> value.
         hooks: as for a Session; they are notified of steps from here on.
+        take_over: also continue a run that a session on another host or in another container has claimed. Whether that
+            session still exists cannot be checked from here; if it does, it can write nothing more to this run.
 
     Raises:
         StoreError: there is no such source or run, it is damaged, or it does not fit the recipe; L571, the file is in
@@ -141,7 +144,7 @@ def open(
         if file_format is not None:
             return file_format.open(os.fspath(where), run_id, recipe)
     return open_stored(where, run_id, recipe=recipe, llm=llm, tools=tools, resources=resources, answers=answers,
-                       secrets=secrets, hooks=hooks)  # fmt: skip
+                       secrets=secrets, hooks=hooks, take_over=take_over)  # fmt: skip
 
 
 def format_of(where: str) -> str:

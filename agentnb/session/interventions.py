@@ -255,6 +255,7 @@ class Interventions:
         """
         state = self._state
         check_not_running(state, "change()")
+        self._persistence.check_ready()
         self._resume_pending("call", id_)
         self._resume_pending("approval", id_)
         run, approvals = state.run, state.recipe.approvals

@@ -80,18 +80,20 @@ class Persistence:
         return None if journal is None or journal.failure is None else journal.encoder.unsavable
 
     def check_ready(self, *, repairs: bool = False) -> None:
-        """Check before an action that its result can be saved.
+        """Check before an action that its result can be saved: claim the run, and save what could not be saved before.
 
         If no codec supports a value of a step, that step may be abandoned, or repaired by the next action (`repairs`).
 
         Raises:
-            StoreError: the last changes could not be saved, and still cannot.
+            StoreError: another writer holds the run, or the last changes could not be saved, and still cannot.
         """
         state = self._state
         if self._parent is not None:
             self.record_in(stored_run.begin_fork(state, self._parent))
             self._parent = None
         journal = state.journal
+        if journal is not None:
+            journal.claim()
         if journal is not None and journal.failure is not None:
             try:
                 with self._log_failures():
@@ -131,7 +133,7 @@ class Persistence:
         self.save_changes()
 
     def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:
-        """Save the run to a store, by default to its own; return where.
+        """Save the run to a store, by default to its own; return where. A copy of the store's file is then complete.
 
         Raises:
             StoreError: L451, no place is named and the run has no store; or it cannot be saved there.
@@ -155,10 +157,13 @@ class Persistence:
         journal.save_status(state.status)
         if journal is not state.journal:
             journal.release()
+        journal.log.checkpoint()
         return journal.log.url
 
     def close(self) -> None:
         """Save all unsaved changes and release the run for other writers; here it becomes read-only.
+
+        A copy of the store's file is then complete. The file is closed unless other sessions of this process write it.
 
         Raises:
             ExecutionError: X112, it is running.
@@ -169,8 +174,11 @@ class Persistence:
         if journal is not None:
             check_not_running(state, "close()")
             try:
-                self.save_changes()
-                journal.close()
+                if journal.is_writer or journal.failure is not None or journal.aux != stored_run.make_aux(state):
+                    self.save_changes()
+                    journal.close()
+                else:  # the session has changed nothing, and another one may be the writer of the run
+                    journal.release()
             except StoreError as error:
                 if error.problems[0].code != "L422" or not journal.is_complete():
                     raise
@@ -181,6 +189,8 @@ class Persistence:
             state.read_only_reason = make_closed_problem(
                 journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"
             )
+        if state.log is not None:
+            state.log.checkpoint()
 
     def release_run(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.

@@ -48,6 +48,7 @@ def open_stored(
     recipe: Recipe | None = None,
     secrets: Mapping[str, Any] | None = None,
     hooks: Any = None,
+    take_over: bool = False,
     **world: Any,
 ) -> Session:
     """Return a session as saved in a store, at its saved position; `nb.open` documents the arguments.
@@ -55,7 +56,8 @@ def open_stored(
     `world` is the session's: `llm`, `tools`, `resources`, `answers`.
 
     Raises:
-        StoreError: L404, the run does not fit the recipe; there is no such store or run, or it is damaged.
+        StoreError: L404, the run does not fit the recipe; L411, it cannot be taken over; there is no such store or run,
+            or it is damaged.
         RecipeError: the recipe has errors, or a tool is missing.
     """
     log = open_log(where)
@@ -71,6 +73,9 @@ def open_stored(
         check_answers(recipe, world.get("answers"), world.get("llm"))
         plan = Plan(recipe, KINDS, make_world(recipe, **world, strict=head["strict"]))
         check_tools(recipe, world.get("tools"))
+        if take_over:  # before the run is read: the other writer can add nothing afterwards
+            log.claim(row.run_id, take_over=True)
+            row = log.run(row.run_id)
         session = reopen_run(log, row, plan)
         get_parts(session).persistence.fill(secrets or {})
     get_state(session).hooks.add_all(build_hooks(hooks) or {})

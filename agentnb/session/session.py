@@ -754,7 +754,7 @@ class Session:
     def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:
         """Save the run: to a file or store of its own, else to its current store; return where.
 
-        Later steps are included when it is saved again.
+        Later steps are included when it is saved again. The file then holds everything: a copy of it alone is whole.
 
         Raises:
             StoreError: L451, no place is named and the run has no store; or it cannot be saved there.
@@ -763,6 +763,9 @@ class Session:
 
     def close(self) -> None:
         """Save all unsaved changes and release the run for other writers; here it becomes read-only.
+
+        The file then holds everything: a copy of it alone is whole. It is closed unless another session of this process
+        writes to it.
 
         Raises:
             ExecutionError: X112, it is running.

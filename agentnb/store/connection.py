@@ -178,15 +178,17 @@ class Link:
 
     # -- writers -----------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None) -> str:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, *, take_over: bool = False) -> str:
         """Claim a run whose row names `writer`, effective when this change is committed; return the new writer text.
+
+        With `take_over`, also from a writer whose process cannot be checked from here.
 
         Raises:
             StoreError: L411, another writer holds it.
         """
         new = run_id not in self._names
         name = identify_writer(self._token).to_text() if new else self._names[run_id]
-        self.database.claim(cursor, run_id, writer, name)
+        self.database.claim(cursor, run_id, writer, name, take_over=take_over)
         self._names[run_id] = name
         self._claiming = _Claim(run_id, name, new)
         return name
@@ -211,6 +213,13 @@ class Link:
             self.read(lambda cursor: self.disclaim(cursor, run_id))
         self.unsure.discard(run_id)
         del self._names[run_id]
+
+    def checkpoint(self) -> Problem | None:
+        """Complete the store's file, and close the connection unless a run is claimed; return a warning, if any."""
+        problem = self.database.checkpoint(self._cursor) if self._writes else None
+        if not self._names:
+            self.drop()
+        return problem
 
     def close(self) -> None:
         """Release every run, as far as possible, and close the connection."""

@@ -147,12 +147,27 @@ class MemoryLog:
         rows = rows if after_row is None else rows[rows.index(after_row) + 1 :]
         return list(islice(filter(query.matches, rows), query.limit))
 
+    def claim(self, run_id: str, last: int | None = None, *, take_over: bool = False) -> None:
+        """Claim a run, whose last entry is number `last`, for this writer.
+
+        Raises:
+            StoreError: L411, another writer has written to this run; L413, there is no such run.
+        """
+        with self._lock:
+            stored = self._find(run_id)
+            if last not in (None, len(stored.entries)):
+                raise make_overtaken_error(run_id, len(stored.entries), last + 1, self.url)
+            stored.row = stored.row._replace(writer=stored.row.writer or str(identify_writer(self._token)))
+
     def release(self, run_id: str) -> None:
         """Release a run of this writer for other writers."""
         with self._lock:
             if run_id in self._runs:
                 stored = self._runs[run_id]
                 stored.row = stored.row._replace(writer=None)
+
+    def checkpoint(self) -> None:
+        """Do nothing: there is no file."""
 
     def close(self) -> None:
         """Release every run; stored runs remain."""

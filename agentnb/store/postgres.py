@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from agentnb.errors import Problem, StoreError
 from agentnb.store.database_errors import make_driver_error
-from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
+from agentnb.store.writer_identity import Writer, is_alive, is_elsewhere, make_writer_error, read
 
 # Prefixes of SQLSTATEs; the longest match applies.
 _CODES: Final = {
@@ -53,10 +52,13 @@ _OURS: Final = (
 _INDEXES: Final = (
     "SELECT relname FROM pg_class WHERE relkind = 'i' AND pg_table_is_visible(oid) AND relname LIKE 'agentnb%'"
 )
-_LOCKED: Final = (
-    "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
+_KEY: Final = "(classid::bigint << 32) | objid::bigint"
+_LOCKS: Final = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
     "AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+_LOCKED: Final = f"SELECT {_KEY} {_LOCKS}"
+_END_HOLDER: Final = f"SELECT pg_terminate_backend(pid) {_LOCKS} AND {_KEY} = %s"
 _BUSY: Final = (
     "starting up",
     "shutting down",
@@ -114,6 +116,9 @@ class PostgresServer:
         """Return a connection that may write: the same connection."""
         return self.open_reader() if looked is None else looked
 
+    def checkpoint(self, cursor: Any) -> None:
+        """Do nothing: a server has no file to copy."""
+
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""
         cursor.execute("SET lock_timeout = 200")
@@ -142,8 +147,10 @@ class PostgresServer:
 
     # -- writers ---------------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str) -> None:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str, *, take_over: bool = False) -> None:
         """Acquire the lock of a run.
+
+        With `take_over`, the connection of a writer whose process cannot be checked from here is ended first.
 
         Raises:
             StoreError: L411, another writer holds it.
@@ -151,8 +158,11 @@ class PostgresServer:
         until = time.monotonic() + _DYING
         while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._hash_key(run_id),)).fetchone()[0]:
             other = read(writer)
-            if other is None or other.host != socket.gethostname() or is_alive(other) or time.monotonic() > until:
+            taken = take_over and other is not None and is_elsewhere(other)
+            if other is None or (is_alive(other) and not taken) or time.monotonic() > until:
                 raise make_writer_error(run_id, other, self.display_name)
+            if taken:
+                cursor.execute(_END_HOLDER, (self._hash_key(run_id),)).fetchall()
             time.sleep(0.02)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:

@@ -36,7 +36,8 @@ _TYPES: Final[dict[str, Any]] = {
 class SqlLog:
     """Stores runs persistently in an SQLite file or on a PostgreSQL server.
 
-    A file is created at the first write. One connection stays open; it is reopened after it was lost.
+    A file is created at the first write. One connection stays open until `checkpoint` or `close`; it is reopened when
+    it is needed again.
 
     Args:
         where: a path, or a URL as accepted by `open_log`.
@@ -107,6 +108,19 @@ class SqlLog:
         with link.lock:
             link.change(run_id, lambda cursor: self._update_row(cursor, run_id, status, steps, at))
 
+    def claim(self, run_id: str, last: int | None = None, *, take_over: bool = False) -> None:
+        """Claim a run, whose last entry is number `last`, for this writer.
+
+        With `take_over`, also claim it from a writer whose process cannot be checked from here.
+
+        Raises:
+            StoreError: L411, another writer holds this run, or has written to it; L413, there is no such run; or it
+                cannot be written.
+        """
+        link = self._link
+        with link.lock:
+            link.change(run_id, lambda cursor: self._claim(cursor, run_id, last, take_over=take_over))
+
     def release(self, run_id: str) -> None:
         """Release a run of this writer for other writers.
 
@@ -115,6 +129,16 @@ class SqlLog:
         """
         with self._link.lock:
             self._link.release(run_id)
+
+    def checkpoint(self) -> None:
+        """Complete the store's file, so that a copy of it is whole, and close the connection unless a run is claimed.
+
+        A warning (L438) tells that another program prevents it.
+        """
+        with self._link.lock:
+            problem = self._link.checkpoint()
+        if problem is not None:
+            warn_caller(str(problem))
 
     def close(self) -> None:
         """Release every run and close the connection, which is reopened on the next use."""
@@ -319,7 +343,13 @@ class SqlLog:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(self._find_end(cursor, number)[1]), self.url)
 
-    def _claim_run(self, cursor: Any, run_id: str) -> tuple[int, str]:
+    def _claim(self, cursor: Any, run_id: str, last: int | None, *, take_over: bool) -> None:
+        number, _ = self._claim_run(cursor, run_id, take_over=take_over)
+        end, _ = self._find_end(cursor, number)
+        if last not in (None, end):
+            raise make_overtaken_error(run_id, end, last + 1, self.url)
+
+    def _claim_run(self, cursor: Any, run_id: str, *, take_over: bool = False) -> tuple[int, str]:
         """Claim a run; return its number and the writer text of its row.
 
         Raises:
@@ -328,7 +358,7 @@ class SqlLog:
         number, own_writer = self._number(cursor, run_id), self._link.claims.get(run_id)
         if own_writer is None:
             writer = self._find_end(cursor, number)[1]
-            own_writer = self._link.claim(cursor, run_id, writer)
+            own_writer = self._link.claim(cursor, run_id, writer, take_over=take_over)
             if own_writer != writer:
                 cursor.execute(self._statements.take_over, {"number": number, "own_writer": own_writer})
         return number, own_writer

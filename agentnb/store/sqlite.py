@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
 from agentnb.store.database_errors import make_driver_error, make_refusal_error
-from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
+from agentnb.store.writer_identity import Writer, is_alive, is_elsewhere, make_writer_error, read
 
 _CODES: Final = {
     sqlite3.SQLITE_PERM: "L420",
@@ -163,6 +163,28 @@ class SqliteFile:
             return None
         return status.st_dev, status.st_ino
 
+    def checkpoint(self, cursor: Any) -> Problem | None:
+        """Move the write-ahead log into the file; return a warning if another program prevents it.
+
+        L438: the store's file alone is not complete.
+        """
+        try:
+            _, written, moved = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            why = "another program is using the store" if moved < written else ""
+        except self.errors as error:
+            why = f"the database reports: {error}"
+        if not why:
+            return None
+        return Problem(
+            "L438",
+            "the store's file alone is not complete",
+            self.display_name,
+            f"everything is stored, but the last entries are still in {Path(self.path).name}-wal: {why}",
+            f"copy {Path(self.path).name}-wal together with the file, or first close the store in all other programs: "
+            "the last one that closes it completes the file",
+            "warning",
+        )
+
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()
@@ -190,14 +212,18 @@ class SqliteFile:
 
     # -- writers ---------------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str) -> None:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str, *, take_over: bool = False) -> None:
         """Check that no other writer holds a run; a writer whose process has ended holds nothing.
+
+        With `take_over`, neither does a writer whose process cannot be checked from here.
 
         Raises:
             StoreError: L411, another writer holds it.
         """
         other = read(writer)
-        if writer != own_writer and is_alive(other):
+        if other is None or writer == own_writer or (take_over and is_elsewhere(other)):
+            return
+        if is_alive(other):
             raise make_writer_error(run_id, other, self.display_name)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:

@@ -20,7 +20,9 @@ _FORMS: Final = (
     "postgresql://user:password@host:5432/database (or postgres://), or an EventLog such as MemoryLog()"
 )
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(sqlite|postgres|postgresql):", re.IGNORECASE)
-_METHODS: Final = ("create", "append", "update_run", "entries", "last", "run", "runs", "release", "close")
+_METHODS: Final = (
+    *("create", "append", "update_run", "entries", "last", "run", "runs", "claim", "release", "checkpoint", "close"),
+)
 
 _OPEN: Final[WeakValueDictionary[tuple[str, str], Any]] = WeakValueDictionary()
 _LOCK: Final = threading.Lock()

@@ -17,12 +17,17 @@ from agentnb.errors import Problem, StoreError
 from agentnb.text import safe_str
 
 LIVE: Final[set[str]] = set()  # tokens of the open logs of this process
+_PROC: Final = Path("/proc")
 _SLACK: Final = 2.0  # tolerance in seconds between two readings of a process's start time
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The log that holds a run: `token` identifies it, the other fields describe where it runs."""
+    """The log that holds a run: `token` identifies it, the other fields describe where it runs.
+
+    `process_table` identifies the table in which `pid` counts: the boot of the host, and its PID namespace. Containers
+    that share a volume may have equal host names and process ids. It is empty if it is unknown.
+    """
 
     token: str
     user: str
@@ -31,6 +36,7 @@ class Writer:
     started: float
     since: str
     program: str
+    process_table: str = ""
 
     def __str__(self) -> str:
         return f"{self.user} on {self.host}, process {self.pid} ({self.program}), since {self.since[:19]} UTC"
@@ -43,9 +49,11 @@ class Writer:
 def identify_writer(token: str) -> Writer:
     """Return the identity of this process as a writer."""
     since = datetime.now(UTC).isoformat(sep=" ")
+    pid = os.getpid()
     return Writer(
-        token, _get_user(), socket.gethostname(), os.getpid(), _read_own_start(os.getpid()), since, _find_program()
-    )
+        token, _get_user(), socket.gethostname(), pid, _read_own_start(pid), since, _find_program(),
+        _read_own_process_table(pid),
+    )  # fmt: skip
 
 
 def read(text: str | None) -> Writer | None:
@@ -57,16 +65,39 @@ def read(text: str | None) -> Writer | None:
 
 
 def is_alive(writer: Writer | None) -> bool:
-    """Return True if a writer can still write. A writer on another host cannot: a file is used by one host only."""
-    if writer is None or writer.host != socket.gethostname():
+    """Return True if a writer may still write: its process is running, or cannot be checked from here."""
+    if writer is None:
         return False
+    if is_elsewhere(writer):
+        return True
     if writer.pid == os.getpid() and writer.token not in LIVE:
         return False
     return _is_running(writer.pid, writer.started)
 
 
+def is_elsewhere(writer: Writer) -> bool:
+    """Return True if it cannot be checked from here whether a writer's process is running.
+
+    It is on another host, in another container, or from before a restart of this host.
+    """
+    tables = {writer.process_table, _read_own_process_table(os.getpid())} - {""}
+    return writer.host != socket.gethostname() or len(tables) > 1
+
+
 def make_writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
     """L411: another process is writing this run, or has written to it since."""
+    if writer is not None and is_elsewhere(writer):
+        return StoreError(
+            Problem(
+                "L411",
+                f"run {run_id!r} is claimed by a session elsewhere",
+                where,
+                f"a run has one writer at a time; currently {writer}. Whether that process is still running cannot be "
+                "checked from here: it is on another host, in another container, or from before a restart of this host",
+                "continue there, or close the session there and try again; if that process has ended, take the run "
+                "over: nb.open(..., take_over=True), on the command line --take-over",
+            )
+        )
     owner = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
         owner = f"another log of this process: {owner}"
@@ -116,6 +147,16 @@ def _find_program() -> str:
 def _read_own_start(pid: int) -> float:
     """Return the start time of this process, which is `pid`."""
     return _read_start(pid)
+
+
+@cache
+def _read_own_process_table(pid: int) -> str:  # noqa: ARG001  (a forked process may have another one)
+    """Return what identifies the process table of this process, which is `pid`; empty except on Linux."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return ""
 
 
 def _read_start(pid: int) -> float:

@@ -7,6 +7,7 @@ import pytest
 
 import agentnb as nb
 from tests.cli.command_files import called
+from tests.store.stores import claimed_elsewhere
 
 MODULE = """
 import networkx as nx
@@ -86,6 +87,18 @@ def test_a_waiting_run_is_answered_resumed_and_forked(there, capsys):
     document = json.loads(out)
     assert (document["status"], document["board"]["topic"]) == ("finished", "other")
     assert len(nb.runs("r.db")) == 2
+
+
+def test_a_run_that_another_host_has_claimed_is_continued_on_request(there, capsys):
+    Path("agents.yaml").write_text("agents:\n  reader: {topic: refund}\n  closer: {closed: true}\n")
+    called(capsys, "run", "refunds.yaml", "--script", "agents.yaml", "-i", "ticket=x", "--store", "r.db")
+    resume, answer = ("resume", "r.db", "refunds.yaml"), ("answer", "r.db", "refunds.yaml", "yes")
+    with claimed_elsewhere("r.db", nb.runs("r.db")["run_id"][0]):
+        for command in (resume, answer):
+            code, _, err = called(capsys, *command, "--script", "agents.yaml")
+            assert (code, "L411" in err, "another-host" in err, "--take-over" in err) == (1, True, True, True)
+        code, out, err = called(capsys, *answer, "--script", "agents.yaml", "--take-over")
+        assert (code, err, "finished" in out) == (0, "", True)
 
 
 def test_help_names_the_exit_codes_of_each_command(capsys):

@@ -23,6 +23,7 @@ from agentnb.mcp.assistant import Assistant
 from agentnb.mcp.open_runs import OpenRuns
 from agentnb.mcp.server import make_server
 from agentnb.mcp.tools import Tools
+from tests.store.stores import claimed_elsewhere
 
 ME = Implementation(name="helper", version="1")
 
@@ -217,6 +218,21 @@ def test_a_stored_run_continues_with_its_recipe_under_the_name_of_the_assistant(
         "edit": "helper",
         "answer": "helper",
     }
+
+
+def test_a_run_that_another_host_has_claimed_is_read_but_not_continued(tmp_path):
+    place = str(stored(tmp_path / "runs.db", steps=2))
+
+    async def main():
+        async with asked(OpenRuns([place], changes=True, options={"recipe": shop()})) as ask:
+            assert (await ask("open_run", run="first"))["position"] == 2
+            assert (await ask("board", path="total"))["value"] == 20
+            (problem,) = (await ask("step", fails=True))["problems"]
+            assert (problem["code"], "another-host" in problem["why"]) == ("L411", True)
+            assert "take_over=True" in problem["do"]
+
+    with claimed_elsewhere(place, "first"):
+        asyncio.run(main())
 
 
 def test_the_name_can_be_given_and_never_hides_that_it_was_an_assistant():

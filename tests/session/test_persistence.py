@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+
+import psutil
 import pytest
 
 import agentnb as nb
 from agentnb.session.reopen import reopen_run
-from agentnb.store import MemoryLog, open_log
+from agentnb.store import MemoryLog, SqlLog, open_log
 from tests.engine.graph_shapes import SHAPES
 from tests.property import paused_calls
 from tests.property.interrupted_runs import facts
@@ -43,6 +49,75 @@ def test_a_closed_session_can_be_inspected_and_saved(tmp_path):
         session.step()
     session.save(tmp_path / "copy.db")
     assert nb.open(tmp_path / "copy.db").run_id == session.run_id
+
+
+def read_copy(path, run_id):
+    """Open a run of a copy of a store's file alone, without the files beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return nb.open(shutil.copy(path, folder), run_id)
+
+
+def test_a_copy_of_the_file_alone_is_whole(tmp_path):
+    first = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="first")
+    second = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="second")
+    first.step(2)
+    first.save(tmp_path / "share.db")
+    assert read_copy(tmp_path / "share.db", "first").position == 2
+    first.step()
+    first.save()
+    assert read_copy(tmp_path / "runs.db", "first").position == 3
+    first.step()
+    first.save(tmp_path / "share.db")
+    first.close()
+    second.step()
+    for name in ("runs.db", "share.db"):
+        assert read_copy(tmp_path / name, "first").position == 4
+    second.close()
+    assert read_copy(tmp_path / "runs.db", "second").position == 1
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"runs.db", "share.db"}
+
+
+def test_the_last_session_that_is_closed_closes_the_file(tmp_path):
+    def is_open():
+        return any("runs.db" in file.path for file in psutil.Process().open_files())
+
+    path = tmp_path / "runs.db"
+    run = nb.Session(nb.load(counting()), {"n": 0}, store=path, run_id="r")
+    run.run()
+    fork = run.fork(at=2)
+    fork.run()
+    run.close()
+    assert is_open()
+    fork.close()
+    assert not is_open()
+    assert (run.back().position, len(run.trace)) == (6, 7)
+    with pytest.raises(nb.ExecutionError, match="L452"):
+        run.step()
+    run.close()
+    recording = nb.open(path, "r")
+    recording.close()
+    assert not is_open()
+    assert (recording.position, recording.goto(1).board["n"]) == (7, 1)
+    again = nb.open(path, "r", recipe=run.recipe)
+    again.close()
+    assert not is_open()
+    assert nb.runs(path)["status"].tolist() == ["finished", "finished"]
+
+
+def test_a_reader_that_keeps_the_file_incomplete_is_reported(tmp_path):
+    path = tmp_path / "runs.db"
+    run = nb.Session(nb.load(counting()), {"n": 0}, store=SqlLog(path, seconds=0.02), run_id="r")
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM agentnb_runs").fetchall()
+        run.run()
+        with pytest.warns(UserWarning, match=r"L438[\s\S]*runs\.db-wal[\s\S]*another program") as caught:
+            run.close()
+        assert caught[0].filename == __file__
+        for name in ("copy.db", "copy.db-wal"):
+            shutil.copy(tmp_path / name.replace("copy", "runs"), tmp_path / name)
+        assert nb.open(tmp_path / "copy.db", "r").status == "finished"
+    assert nb.open(path, "r").status == "finished"
 
 
 def test_saving_to_its_own_store_makes_no_copy():

@@ -6,12 +6,13 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 
 import psutil
 import pytest
@@ -64,10 +65,13 @@ class Store:
 
 
 class Elsewhere:
-    """A program in another process that has the store's URL; it says a line and waits for one in turn."""
+    """A program in another process that has the store's URL; it says a line and waits for one in turn.
 
-    def __init__(self, store: str, program: str, *words: str) -> None:
-        command = [sys.executable, "-c", f"{BEGIN}{program}", store, *words]
+    `within` is the command that runs it, as in a container.
+    """
+
+    def __init__(self, store: str, program: str, *words: str, within: Sequence[str] = ()) -> None:
+        command = [*within, sys.executable, "-c", f"{BEGIN}{program}", store, *words]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, **pipes
@@ -120,6 +124,18 @@ log.release("theirs")
 say("released")
 wait()
 """
+
+
+@contextmanager
+def claimed_elsewhere(where: str, run_id: str) -> Iterator[EventLog]:
+    """Hold a run as a session on another host does; the value is the log of that session."""
+    log = SqlLog(where)
+    with patch("socket.gethostname", return_value="another-host"):
+        log.claim(run_id)
+    try:
+        yield log
+    finally:
+        log.close()
 
 
 def bodies(entries: Sequence[Entry]) -> list[str]:

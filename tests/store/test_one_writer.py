@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from agentnb.errors import StoreError
-from tests.store.stores import HOLDS, Elsewhere, refused, row, some
+from tests.store.stores import HOLDS, Elsewhere, claimed_elsewhere, refused, row, some
 
 
 def test_a_run_is_free_when_its_writer_releases_it(store):
@@ -49,6 +49,50 @@ def test_a_second_log_of_this_process_is_rejected(lasting):
     refused("L411", lasting.log.append, "one", some(3, 3))
     other.close()
     lasting.log.append("one", some(3, 3))
+
+
+def test_a_run_is_claimed_before_anything_is_written(lasting):
+    lasting.log.create(row(), some(1, 1))
+    before = lasting.log.run("one")
+    lasting.log.release("one")
+    lasting.log.claim("one")
+    assert lasting.log.run("one")._replace(writer=None) == before._replace(writer=None)
+    assert f"process {os.getpid()}" in lasting.log.run("one").writer
+    other = lasting.another()
+    for take_over in (False, True):  # it is seen from here that the writer is alive
+        refused("L411", other.claim, "one", take_over=take_over)
+    lasting.log.append("one", some(2, 2))
+    refused("L413", lasting.log.claim, "two")
+
+
+def test_a_run_that_another_writer_has_continued_is_not_claimed(store):
+    store.log.create(row(), some(1, 2))
+    store.log.release("one")
+    for last in (1, 3):
+        assert "its last entry is number 2" in refused("L411", store.log.claim, "one", last)
+        assert store.log.run("one").writer is None
+    store.log.claim("one", 2)
+    assert store.log.run("one").writer is not None
+
+
+def test_a_run_of_another_host_is_taken_over_on_request_only(lasting):
+    lasting.log.create(row(), some(1, 1))
+    lasting.log.release("one")
+    with claimed_elsewhere(lasting.where, "one") as theirs:
+        for action in (lambda: lasting.log.claim("one"), lambda: lasting.log.append("one", some(2, 2))):
+            message = refused("L411", action)
+            assert "another-host" in message
+            assert f"process {os.getpid()}" in message
+            assert "take_over=True" in message
+        assert "another-host" in lasting.log.run("one").writer
+        assert list(lasting.log.entries("one")) == some(1, 1)
+        theirs.append("one", some(2, 2))
+        lasting.log.claim("one", take_over=True)
+        lasting.log.append("one", some(3, 3))
+        refused("L411", theirs.append, "one", some(3, 3))
+        refused("L411", theirs.update_run, "one", steps=9)
+    assert list(lasting.log.entries("one")) == some(1, 3)
+    assert f"process {os.getpid()}" in lasting.log.run("one").writer
 
 
 def test_a_writer_that_released_its_run_and_returns_too_late_is_rejected(lasting):

@@ -154,6 +154,33 @@ def test_a_concurrent_creation_of_a_file_is_awaited(path):
         sqlite.SqliteFile(str(path), "runs.db", 0)._settle(Busy(1000))
 
 
+def test_a_file_is_complete_and_closed_when_its_last_run_is_released(log, path):
+    log.create(row(), some(1, 3))
+    log.create(row("two"))
+    log.release("one")
+    log.checkpoint()
+    assert (path.parent / "runs.db-wal").stat().st_size == 0
+    log.append("two", some(1, 1))
+    log.release("two")
+    log.checkpoint()
+    assert [each.name for each in path.parent.iterdir()] == ["runs.db"]
+    log.checkpoint()
+    assert [each.name for each in path.parent.iterdir()] == ["runs.db"]
+    assert list(log.entries("one")) == some(1, 3)
+    log.checkpoint()
+    log.append("one", some(4, 4))
+
+
+def test_a_failed_checkpoint_is_reported(log, path):
+    class Full:
+        def execute(self, statement):
+            raise sqlite3.OperationalError("database or disk is full")
+
+    problem = sqlite.SqliteFile(str(path), "runs.db", 0).checkpoint(Full())
+    assert (problem.code, problem.severity) == ("L438", "warning")
+    assert "disk is full" in problem.why
+
+
 # ---------------------------------------------------------------------------------------------- full, locked, forbidden
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from agentnb.store.writer_identity import (
     Writer,
     identify_writer,
     is_alive,
+    is_elsewhere,
     make_overtaken_error,
     make_writer_error,
     read,
@@ -78,9 +80,37 @@ def test_start_times_may_differ_by_two_seconds(mine, monkeypatch, difference, al
     assert is_alive(replace(mine, started=1000.0 + difference)) == alive
 
 
-def test_no_writer_and_one_on_another_machine_are_not_alive(mine):
+def test_no_writer_is_not_alive():
     assert not is_alive(None)
-    assert not is_alive(replace(mine, host="elsewhere"))
+
+
+@pytest.mark.parametrize(
+    "other", [{"host": "elsewhere"}, {"process_table": "another boot or container"}], ids=["host", "process table"]
+)
+def test_a_process_elsewhere_cannot_be_checked_and_counts_as_alive(mine, monkeypatch, other):
+    monkeypatch.setattr(writer_identity, "_read_own_process_table", lambda pid: "this one")
+    here = replace(mine, process_table="this one")
+    elsewhere = replace(here, **other)
+    assert (is_elsewhere(elsewhere), is_elsewhere(here)) == (True, False)
+    LIVE.discard("a token")
+    assert (is_alive(elsewhere), is_alive(here)) == (True, False)
+    problem = make_writer_error("one", elsewhere, "runs.db").problems[0]
+    assert (problem.code, str(elsewhere) in problem.why, "take_over=True" in problem.do) == ("L411", True, True)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("", "known"), ("known", ""), ("", "")], ids=["theirs", "ours", "both"])
+def test_an_unknown_process_table_is_taken_for_the_own_one(mine, monkeypatch, theirs, ours):
+    monkeypatch.setattr(writer_identity, "_read_own_process_table", lambda pid: ours)
+    assert not is_elsewhere(replace(mine, process_table=theirs))
+
+
+def test_without_proc_the_process_table_is_unknown(monkeypatch):
+    monkeypatch.setattr(writer_identity, "_PROC", Path("/no/such/folder"))
+    writer_identity._read_own_process_table.cache_clear()
+    try:
+        assert identify_writer("x").process_table == ""
+    finally:
+        writer_identity._read_own_process_table.cache_clear()
 
 
 def test_a_process_that_cannot_be_inspected_counts_as_alive(mine, monkeypatch):

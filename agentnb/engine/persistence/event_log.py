@@ -206,12 +206,28 @@ class EventLog(Protocol):
         """
         ...
 
+    def claim(self, run_id: str, last: int | None = None, *, take_over: bool = False) -> None:
+        """Claim a run for this writer, so that no other can write it. `append` and `update_run` do so, too.
+
+        `last` is the number that its last entry must have. With `take_over`, the run is also claimed from a writer of
+        which it is unknown whether it still exists.
+
+        Raises:
+            StoreError: L411, another writer holds this run, or has written to it; L413, there is no such run; or it
+                cannot be saved.
+        """
+        ...
+
     def release(self, run_id: str) -> None:
         """Release a run held by this writer, so that others can write it.
 
         Raises:
             StoreError: this cannot be saved; it may be retried.
         """
+        ...
+
+    def checkpoint(self) -> None:
+        """Complete the store's file, so that a copy of it is whole, and close connections that no claimed run needs."""
         ...
 
     def close(self) -> None:

@@ -137,6 +137,17 @@ class Journal:
         self._record_position()
         LIVE.add(self)
 
+    def claim(self) -> None:
+        """Claim the run, so that nothing is done in it that cannot be saved.
+
+        Raises:
+            StoreError: L411, L453, another session writes it, or has written to it since; or it cannot be saved.
+        """
+        if not self.is_writer:
+            check_alone(self)
+            self.log.claim(self.run_id, self.seq)
+            self.is_writer = True
+
     # -- after each step -----------------------------------------------------------------------------------------
 
     def save_step(self) -> bool:
@@ -460,6 +471,7 @@ class Journal:
             self.flush("running" if _is_back(run) else status)
             state: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
             if state != {"at": "", **self._row_state}:
+                self.claim()
                 self.log.update_run(self.run_id, **state)
                 self._row_state = state
         except StoreError as error:
@@ -490,8 +502,9 @@ class Journal:
     def release(self) -> None:
         """Release the run for other writers; nothing more is saved until requested."""
         LIVE.discard(self)
-        self.is_writer = False
-        self.log.release(self.run_id)
+        if self.is_writer:
+            self.log.release(self.run_id)
+            self.is_writer = False
 
     def needs_thread(self) -> bool:
         """Return True if something is pending; otherwise `flush_later` is called again when something is."""
