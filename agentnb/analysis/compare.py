@@ -13,6 +13,7 @@ from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, iter_differences
 from agentnb.arguments import plain_arguments
 from agentnb.board.values import ABSENT
+from agentnb.engine.core.plan import describe_edge
 from agentnb.recipe.model import Recipe
 from agentnb.session.state import get_state
 from agentnb.text import safe_str
@@ -193,11 +194,11 @@ class Comparison:
         return marks
 
     def _mark_edges(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
-        taken = tuple({(key.node, target) for step, key in enumerate(keys.keys, 1)
-                       for target in StepRows(keys).route(step)[0]} for keys in self._keys)  # fmt: skip
+        taken = tuple({edge[:4] for step in range(1, len(keys.keys) + 1)
+                       for edge in StepRows(keys).route(step)[2] if edge} for keys in self._keys)  # fmt: skip
         marks: dict[int, tuple[str, ...]] = {}
         for number, edge in enumerate(recipe.edges):
-            in_a, in_b = ((edge.source, edge.target) in each for each in taken)
+            in_a, in_b = (describe_edge(edge) in each for each in taken)
             if in_a or in_b:
                 marks[number] = ("taken",) if in_a and in_b else ("taken", "only-a" if in_a else "only-b")
         return marks

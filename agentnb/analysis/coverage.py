@@ -20,6 +20,7 @@ from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import get_recipe, get_runs, get_trace
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import AGAIN, ENTER, ERROR, LEAVE, RUN, STATUS
+from agentnb.engine.core.plan import describe_edge, match_edges
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
 from agentnb.text import replace_surrogates, safe_repr, safe_str
@@ -266,15 +267,12 @@ class _Visits:
         kinds = {row.id: row.kind for row in self.merged.nodes}
         pairs = [(row.source, row.target) for row in rows]
         taken = [edges_taken.steps[edges_taken.edge == at] for at in range(len(rows))]
-        places: dict[tuple[Any, ...], int] = {
-            (edge.source, edge.target, edge.kind, edge.condition): at for at, edge in enumerate(self.recipe.edges)
-        }
+        places = match_edges([row[:4] for row in rows], map(describe_edge, self.recipe.edges))
         for at, row in enumerate(rows):
             name = f"{row.source} -> {row.target}"
             if pairs.count((row.source, row.target)) > 1:
                 name += f" [{row.condition or row.kind}]"
-            edge = places.get(row[:4], -1)
-            yield Element(name, "edge", edge=edge), self._count(taken[at])
+            yield Element(name, "edge", edge=places[at]), self._count(taken[at])
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
         for at, row in enumerate(rows):
             if not row.asks or kinds[row.source] in CHOOSERS:
@@ -282,8 +280,13 @@ class _Visits:
             ended = (columns.node == index[row.source]) & ((phase == RUN) | (phase == LEAVE)) & ~failed
             decisions = steps[ended]
             if self.recipe.routing == "first" and row.kind != "parallel":
-                ahead = [taken[other] for other in range(at) if rows[other].source == row.source
-                         and rows[other].kind not in ("parallel", "error", "timeout")]  # fmt: skip
+                ahead = [
+                    taken[other]
+                    for other, each in enumerate(rows)
+                    if each.source == row.source
+                    and places[other] < places[at]
+                    and each.kind not in ("parallel", "error", "timeout")
+                ]
                 if ahead:
                     decisions = np.setdiff1d(decisions, np.concatenate(ahead))
             name = f"{row.source}: {row.condition or 'a function'}"

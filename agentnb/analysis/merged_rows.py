@@ -155,6 +155,7 @@ class MergedRows(StepIndex):
         history.new_values += rows.new_values[:count]
         history.old_values += rows.old_values[:count]
         history.push_values += rows.push_values[begin:end]
+        history.push_edges += rows.push_edges[begin:end]
         history.in_place |= {number + writes for number in rows.in_place if number < count}
         self._pushes = pushed + end - begin
 

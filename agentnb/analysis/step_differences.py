@@ -11,14 +11,14 @@ from agentnb.analysis.alignment import StepKeys
 from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import DELETE, OPS, Path, get_at
 from agentnb.board.values import ABSENT, thaw
-from agentnb.engine.core.history import CARRIED, STATUSES
+from agentnb.engine.core.history import CARRIED, STATUSES, UNKNOWN_EDGE
 from agentnb.engine.replay.equality import ValueDifference, are_messages_equal, iter_innermost_differences
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Call, Event
-    from agentnb.trace.row_index import StepIndex
+    from agentnb.trace.row_index import EdgeRow, StepIndex
 
 MOST: Final = 20  # maximum number of reported places inside one value
 
@@ -81,8 +81,11 @@ class StepRows:
             summaries.setdefault((self.keys.frame(scope), path), []).append(summary)
         return summaries
 
-    def route(self, step: int) -> tuple[list[str], list[Any]]:
-        """Return the nodes to which a step's followed edges led, and the values of their conditions."""
+    def route(self, step: int) -> tuple[list[str], list[Any], list[EdgeRow | None]]:
+        """Return the nodes to which a step's followed edges led, the values of their conditions, and the edges.
+
+        An edge is None if the recipe has none, or it is not known which one it was.
+        """
         nodes, activations = self.reading.nodes, self.reading.tables.activations
         history, row = self.reading.owner(step)
         pushes = range(history.push_ends[row - 1], history.push_ends[row])
@@ -91,9 +94,12 @@ class StepRows:
             for at in pushes
             if history.push_values[at] is not CARRIED and activations[history.push_activations[at]].node >= 0
         ]
-        return [nodes[activations[history.push_activations[at]].node].id for at in taken], [
-            history.push_values[at] for at in taken
-        ]
+        numbers = [history.push_edges[at] for at in taken]
+        return (
+            [nodes[activations[history.push_activations[at]].node].id for at in taken],
+            [history.push_values[at] for at in taken],
+            [None if number == UNKNOWN_EDGE else self.reading.edges[number] for number in numbers],
+        )
 
     def value(self, scope: int, path: Path, step: int) -> Any:
         """Return the frozen value at a path of a scope after a step; ABSENT if there is none."""
@@ -234,16 +240,21 @@ def _describe_recorded(outcome: str) -> str:
 
 
 def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
-    (left, values_a), (right, values_b) = a.route(at[0]), b.route(at[1])
+    (left, values_a, edges_a), (right, values_b, edges_b) = a.route(at[0]), b.route(at[1])
     if left != right:
         texts = [", ".join(names) or "no node" for names in (left, right)]
         yield Difference(*at, "route", texts[0], texts[1], f"it led to {texts[0]} in a and to {texts[1]} in b")
         return
-    for target, value_a, value_b in zip(left, values_a, values_b, strict=True):
+    for target, value_a, value_b, edge_a, edge_b in zip(left, values_a, values_b, edges_a, edges_b, strict=True):
         if next(iter_unlike_places(a, b, value_a, value_b), None) is not None:
             texts = [safe_repr(value) for value in (value_a, value_b)]
             reason = f"the condition of the edge to {target!r} was {texts[0]} in a and {texts[1]} in b"
             yield Difference(*at, "route", _thaw(value_a), _thaw(value_b), reason)
+        # an edge that only one of the recipes has was edited, rather than chosen
+        elif edge_a and edge_b and edge_a != edge_b and edge_a in b.reading.edges and edge_b in a.reading.edges:
+            texts = [safe_str(edge.condition or edge.kind, 200) for edge in (edge_a, edge_b)]
+            reason = f"it led to {target!r} by the edge {texts[0]!r} in a and {texts[1]!r} in b"
+            yield Difference(*at, "route", texts[0], texts[1], reason)
 
 
 def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:

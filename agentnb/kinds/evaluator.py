@@ -20,7 +20,7 @@ from agentnb.expressions.paths import format_path
 from agentnb.kinds.agent import find_simulated_answer, is_simulated_answer, needs_model
 from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.descriptions import list_names
-from agentnb.recipe.model import Node
+from agentnb.recipe.model import Node, RouteTarget
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.call_arguments import find_options, get_function_name, get_options, make_settings
 from agentnb.world.effect import Effect
@@ -157,7 +157,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen
     }
     return Outcome(
         {} if passed else {rules.feedback: critique},
-        route=(target,) if target else (),
+        route=(RouteTarget(target, "pass" if passed else "fail"),) if target else (),
         value=score,
         thought=f"{thought} (simulated)" if simulated else thought,
         observation=observation,

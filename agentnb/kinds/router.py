@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.expressions.paths import format_path
 from agentnb.kinds.context import find_oddity, make_strict
-from agentnb.recipe.model import Node
+from agentnb.recipe.descriptions import OTHERWISE
+from agentnb.recipe.model import Node, RouteTarget
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -31,9 +32,10 @@ def bind(node: Node, world: Any) -> Perform:
         work.reads[path[0]] = None
         value = work.arg(path)
         value = None if value is ABSENT else value
-        target = choose(routes, value, default)
+        chosen = match_route(routes, value)
+        target = default if chosen is None else routes[chosen]
         return Outcome(
-            route=(target,) if target else (),
+            route=(RouteTarget(target, OTHERWISE if chosen is None else chosen),) if target else (),
             value=value,
             thought=f"Router decision based on {key}={value}: Go to {target or _describe_end(meets)}",
             observation={"decision": target or meets or target, "value": value},
@@ -50,13 +52,16 @@ def _select_by_cases(node: Node, world: Any) -> Perform:
     def perform(work: Work) -> Outcome:
         values = [condition(work.board) for condition, _ in cases]
         matched = [number for number, value in enumerate(values) if value]
-        chosen = [cases[number][1] for number in matched] or ([default] if default is not None else None)
-        targets = [target for target in chosen or () if target]
+        chosen = [RouteTarget(cases[number][1], cases[number][0].text) for number in matched]
+        if not matched and default is not None:
+            chosen = [RouteTarget(default, OTHERWISE)]
+        route = [to for to in chosen if to.node]
+        targets = [to.node for to in route]
         conditions = ", ".join(cases[number][0].text for number in matched)
         why = f"{conditions} holds" if len(matched) == 1 else f"{conditions} hold" if matched else "no case holds"
         goes = f"go to {', '.join(targets)}" if targets else "go along the edges"
         return Outcome(
-            route=None if chosen is None else targets,
+            route=route if chosen else None,
             value=values,
             thought=" - ".join(filter(None, [f"{why}: {goes}", find_oddity(*(condition for condition, _ in cases))])),
             observation={"decision": targets, "cases": values},
@@ -69,18 +74,13 @@ def _describe_end(meets: str) -> str:
     return f"{meets}, where the branches meet" if meets else "the end"
 
 
-def choose(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:
-    """Return the target for a value: its text is the route's key; True and False match in either case.
+def match_route(routes: Collection[str], value: Any) -> str | None:
+    """Return the key of the route for a value: its text; True and False match in either case.
 
-    None matches no key. Without a match it is the default; an empty target ends the run.
+    None if there is none; no key matches None.
     """
-    if value is None:
-        return default
-    if str(value) in routes:
-        return routes[str(value)]
-    if isinstance(value, bool):
-        return routes.get(str(value).lower(), default)
-    return default
+    texts = () if value is None else (str(value), str(value).lower()) if isinstance(value, bool) else (str(value),)
+    return next((text for text in texts if text in routes), None)
 
 
 KIND = Kind("router", bind, step_type="REASONING")

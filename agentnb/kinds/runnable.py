@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentnb.engine.core.work import Kind, Perform, SendTarget, Work
+from agentnb.engine.core.work import Kind, Perform, Target, Work
 from agentnb.recipe.model import Node
 
 
@@ -15,7 +15,7 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def choose_after_skip(work: Work) -> Sequence[str | SendTarget]:
+def choose_after_skip(work: Work) -> Sequence[Target]:
     """Return the targets that the node would choose itself, if its dialect can say so without running it."""
     choose = getattr(work.node.params["perform"], "choose_after_skip", None)
     return () if choose is None else tuple(choose(work))

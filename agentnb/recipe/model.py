@@ -44,6 +44,13 @@ class Send(NamedTuple):
     input: Any
 
 
+class RouteTarget(NamedTuple):
+    """A target, and the condition of the edge of kind `route` by which the source node chose it."""
+
+    node: str
+    condition: str
+
+
 class Condition(Protocol):
     """A condition of an edge or a breakpoint: a callable on the board with a text form and a list of its reads."""
 
@@ -144,7 +151,7 @@ class Rescue:
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
-    route: tuple[str, ...] | None = None
+    route: tuple[RouteTarget, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.history import (
-    CARRIED,
     COUNTED,
     ENTER,
     ERROR,
@@ -26,11 +25,14 @@ from agentnb.engine.core.history import (
     RESUME,
     RUN,
     UNCAUGHT,
+    UNKNOWN_EDGE,
     Call,
     Failure,
     FrameRow,
     Intervention,
     Note,
+    Push,
+    carry,
 )
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
@@ -207,6 +209,7 @@ class _Builder:
         self.run = run = Run(plan, EffectDispatcher(), clock=FrozenClock(last))
         self.history, self.tables = run.history, run.tables
         self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
+        self.edges = {(edge.source, edge.target): number for number, edge in enumerate(plan.edges)}
         self.activations: dict[int, int] = {}
         self.successors: dict[int, list[int]] = {}  # a step -> the steps that it led to
         for node_index, step in enumerate(self.steps):
@@ -255,8 +258,7 @@ class _Builder:
         history = self.history
         history.queue_starts[-1] = self.run.queue_start = len(history.push_activations)
         for number in self.queue:
-            history.push_activations.append(self._add_activation(number))
-            history.push_values.append(CARRIED)
+            history.push(carry([self._add_activation(number)]))
         history.push_ends[-1] = len(history.push_activations)
 
     def _step(self, node_index: int, step: RecordedStep) -> None:
@@ -285,13 +287,10 @@ class _Builder:
         if targets and len(self.queue) > len(targets) and self.steps[targets[0]].inside is not None:
             self.queue.rotate(len(targets))
             pos = len(history.push_activations)
-            for at, other in enumerate(self.queue):
-                history.push_activations.append(self._add_activation(other))
-                history.push_values.append(None if at < len(targets) else CARRIED)
+            waiting = list(self.queue)[len(targets) :]
+            history.push([*self._follow(step, targets), *carry([self._add_activation(other) for other in waiting])])
         else:
-            for other in targets:
-                history.push_activations.append(self._add_activation(other))
-                history.push_values.append(None)
+            history.push(self._follow(step, targets))
         history.step_activations.append(activation)
         history.start_times.append(step.started_at)
         history.end_times.append(max(step.started_at, step.ended_at))
@@ -302,6 +301,13 @@ class _Builder:
         run.position, run.queue_start, run.counted_steps = number, pos, run.counted_steps + 1
         if number >= run.next_checkpoint:
             run.checkpoint()
+
+    def _follow(self, step: RecordedStep, targets: Sequence[int]) -> list[Push]:
+        """Return the pushes of the steps that a step led to; the recipe has one edge from each node to another."""
+        return [
+            (self._add_activation(other), None, self.edges.get((step.node, self.steps[other].node), UNKNOWN_EDGE))
+            for other in targets
+        ]
 
     def _open(self, node_index: int, step: RecordedStep, number: int) -> Any:
         parent, tables, node = self._make_frame(step), self.tables, self.run.plan.index[step.node]

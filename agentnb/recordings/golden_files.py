@@ -27,6 +27,7 @@ from agentnb.engine.core.history import (
     PHASES,
     STATUSES,
     UNCAUGHT,
+    UNKNOWN_EDGE,
     ActivationRow,
     Call,
     Event,
@@ -34,7 +35,7 @@ from agentnb.engine.core.history import (
     History,
     Intervention,
 )
-from agentnb.engine.persistence.delta_loader import check_version
+from agentnb.engine.persistence.delta_loader import UNRECORDED, check_version
 from agentnb.engine.persistence.deltas import VERSION, encode_event
 from agentnb.engine.replay.step_record import find_appended_index
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
@@ -159,6 +160,9 @@ class _Writer:
         self.trace, self.reading = trace, trace.reading()
         self.tables, self.redaction = self.reading.tables, Redaction(redact)
         self.names = [node.id for node in self.reading.nodes]
+        self.edges: dict[tuple[str | None, str], list[int]] = {}  # from one node to another
+        for number, edge in enumerate(self.reading.edges):
+            self.edges.setdefault((edge.source, edge.target), []).append(number)
         self.frames = {0: 0}  # frames are numbered in the order in which they were opened
         self.pushed = 0
 
@@ -242,7 +246,7 @@ class _Writer:
                 self._encode_person(intervention) for intervention in history.interventions if intervention.step == step
             ]
         line["closed"] = [self.frames[number] for number in history.closed_frames.get(step, ())] if row else []
-        line["next"] = [self._push(history, number) for number in pushes]
+        line["next"] = [self._push(history, number, line.get("node")) for number in pushes]
         line["asides"] = [[at - pushes.start, history.insertions[at] - pushes.start,
                            history.insertion_returns[history.insertions[at] - 1] + base]
                           for at in pushes if at in history.insertions]  # fmt: skip
@@ -334,12 +338,16 @@ class _Writer:
         paths += [("events", event.type) for event in history.events if event.at == step]
         return any(redaction.covers(*path) for path in paths)
 
-    def _push(self, history: History, number: int) -> Any:
+    def _push(self, history: History, number: int, source: str | None) -> Any:
+        """Return a push of a node's step; its edge is omitted if no other edge leads from that node to the target."""
         row, value = self._encode_activation(history.push_activations[number]), history.push_values[number]
+        edge = history.push_edges[number]
         if value is CARRIED:
             row["carried"] = True
         elif value is not None:
             row["value"] = encode(value, lenient=True)
+        if value is not CARRIED and [edge] != self.edges.get((source, row["node"]), [UNKNOWN_EDGE]):
+            row["edge"] = edge
         return row
 
 
@@ -455,6 +463,7 @@ class _Reader:
             elif "value" in pushed:
                 self.rare["values"].append([len(self.pushes), pushed["value"]])
             self.pushes.append(self._parse_activation(pushed))
+            self.rare["edges"].append(pushed.get("edge", UNRECORDED))
         self._add_rare(line, (step, own_activation), base, start)
         row = [
             own_activation,

@@ -12,7 +12,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.delta_loader import DeltaLoader, reading_document
-from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
+from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, renumber_edges, run_of
 from agentnb.errors import Problem, warn_caller
 from agentnb.recipe.call_settings import RECORDED
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
@@ -81,7 +81,7 @@ def _compare_recipes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: 
 def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, InterruptedSteps]:
     plan = Plan(recipe, make_readable_kinds(recipe), World())
     names = [row[0] for row in document["nodes"]]
-    loader = DeltaLoader(make_renumbering(plan, names))
+    loader = DeltaLoader(make_renumbering(plan, names), renumber_edges(plan, document["edges"]))
     loader.add(document["slices"])
     check_fit(plan, loader.tables, names)
     state = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.history import CARRIED, ERROR, STATUS, crosses_region
+from agentnb.engine.core.history import CARRIED, UNKNOWN_EDGE, crosses_region
 from agentnb.session.event_reactions import EventReactions
 from agentnb.session.history_fold import MANY, HistoryFold, compute_rows, iter_unknown_pairs, to_array
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agentnb.session.event_reactions import EventRoute
 
 Touched = dict[str, frozenset[str]]
-_OF_FAILURES: Final = frozenset({"error", "timeout"})
 
 
 class _FirstRows:
@@ -80,25 +79,28 @@ class _EdgeCoverage:
 
     def __init__(self, recipe: Recipe) -> None:
         self.taken_edges: set[int] = set()
-        # The edges from one node to another: their indices, and whether they are for failures
-        self._edge_numbers: dict[tuple[str, str], list[tuple[int, bool]]] = {}
-        self._counts: Counter[tuple[str, str, bool]] = Counter()
-        for index, edge in enumerate(recipe.edges):
-            numbers = self._edge_numbers.setdefault((edge.source, edge.target), [])
-            numbers.append((index, edge.kind in _OF_FAILURES))
+        self._inner_edges = {(edge.source, edge.target): index for index, edge in enumerate(recipe.edges) if edge.inner}
+        self._counts: Counter[int] = Counter()
+        self._numbers: list[int] = []  # the numbers of the recipe's edges in the plan
+        self._indices: dict[int, int] = {}  # by number
 
-    def add(self, move: tuple[str, str, bool], times: int) -> None:
-        """Add 1 or -1 to the count of a transition between two nodes; those of failed steps count separately."""
-        self._counts[move] += times
-        places = self._edge_numbers.get(move[:2], ())
-        handled = any(of_failures for _, of_failures in places)
-        counts, failed = (self._counts[(*move[:2], fails)] > 0 for fails in (False, True))
-        for index, of_failures in places:
-            # A failed step takes an ordinary edge only if there is no error edge.
-            if failed if of_failures else counts or (failed and not handled):
-                self.taken_edges.add(index)
-            else:
-                self.taken_edges.discard(index)
+    def find(self, run: Run, move: tuple[int, int, int]) -> int:
+        """Return the index of the edge that a transition between two activations followed; -1 if it is not known."""
+        source, target, number = move
+        if number == UNKNOWN_EDGE:
+            return self._inner_edges.get((run.get_node_id(source), run.get_node_id(target)), -1)
+        if self._numbers is not run.plan.edge_numbers:
+            self._numbers = run.plan.edge_numbers
+            self._indices = {each: index for index, each in enumerate(self._numbers)}
+        return self._indices.get(number, -1)
+
+    def add(self, index: int, times: int) -> None:
+        """Add 1 or -1 to the count of an edge."""
+        self._counts[index] += times
+        if self._counts[index]:
+            self.taken_edges.add(index)
+        else:
+            self.taken_edges.discard(index)
 
 
 class _Rows:
@@ -111,7 +113,7 @@ class _Rows:
         self._row = self._reads = 0
         self.written_keys = _FirstRows()
         self.reads = _FirstRows()
-        self.moves = _FirstRows()  # from, to, and whether the step failed
+        self.moves = _FirstRows()  # from, to, and the number of the edge
         self.at = 0
 
     def read(self, _run: Run, history: History, _end: int) -> None:
@@ -127,9 +129,8 @@ class _Rows:
                 pair = (history.step_activations[row], codes[number] >> 2)
                 wrote.add(pair, row)
             begin = end
-            failed = history.step_flags[row] & STATUS == ERROR
             for at in range(pushed, history.push_ends[row]):
-                move = (history.step_activations[row], history.push_activations[at], failed)
+                move = (history.step_activations[row], history.push_activations[at], history.push_edges[at])
                 if move not in moves.rows and _follows_edge(history, at, move[0]):
                     moves.add(move, row)
             pushed = history.push_ends[row]
@@ -150,12 +151,13 @@ class _Rows:
         ):
             self.written_keys.add((pair[0], pair[1]), int(rows[index]))
         rows, start, end = compute_rows(history.push_ends, begin, size)
-        failed = (to_array(history.step_flags, begin, size) & STATUS) == ERROR
-        sources = activations[rows - begin] * 2 + failed[rows - begin]
-        known = [(source * 2 + fails, target) for source, target, fails in self.moves.rows]
+        edges = to_array(history.push_edges, start, end)
+        count = max(int(edges.max(initial=0)), max((edge for _, _, edge in self.moves.rows), default=0)) + 2
+        sources = activations[rows - begin] * count + edges + 1
+        known = [(source * count + edge + 1, target) for source, target, edge in self.moves.rows]
         for index, source, target in iter_unknown_pairs(sources, to_array(history.push_activations, start, end), known):
-            if _follows_edge(history, start + index, source // 2):
-                self.moves.add((source // 2, target, bool(source % 2)), int(rows[index]))
+            if _follows_edge(history, start + index, source // count):
+                self.moves.add((source // count, target, source % count - 1), int(rows[index]))
         self._row = size - 1
         begin = bisect_left(history.read_steps, history.base + begin, self._reads)
         end = bisect_left(history.read_steps, history.base + size, begin)
@@ -222,9 +224,10 @@ class NodeCoverage:
             self._visit(run.get_node_id(activation), sign * times)
         for keys, firsts in ((self._wrote, rows.written_keys), (self._read, rows.reads)):
             keys.add(_iter_own_board(run, firsts.move(last)))
-        for (source, target, failed), change in rows.moves.move(last):
-            if run.tables.activations[target].node >= 0:
-                self._ways.add((run.get_node_id(source), run.get_node_id(target), failed), change)
+        for move, change in rows.moves.move(last):
+            index = self._ways.find(run, move) if run.tables.activations[move[1]].node >= 0 else -1
+            if index >= 0:
+                self._ways.add(index, change)
 
     def _visit(self, node: str, times: int) -> None:
         visits = self._visited.get(node, 0)

@@ -19,7 +19,7 @@ from agentnb.engine.persistence.deltas import DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.engine.persistence.open_journals import flush_all
-from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
+from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, renumber_edges, run_of
 from agentnb.errors import Problem, StoreError, warn_caller
 from agentnb.garbage_collection import pause_collection
 from agentnb.kinds import KINDS
@@ -184,7 +184,7 @@ def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: DeltaLoad
     """Add the stored entries of one run, up to a limit; return the number of the last."""
     head, seq = parse_head(part), 0
     check_version(head.get("version"))
-    joined.renumber(make_renumbering(plan, head["nodes"]))
+    joined.renumber(make_renumbering(plan, head["nodes"]), renumber_edges(plan, head.get("edges", ())))
     state["masks"] = state["masks"] or MASKED in part.head
     for documents, last, masked in _parse_documents(entries):
         seq = last

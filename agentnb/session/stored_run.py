@@ -15,7 +15,7 @@ from agentnb.engine.effects.crash_recovery import encode_changes
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
-from agentnb.engine.persistence.snapshot import encode_randomness
+from agentnb.engine.persistence.snapshot import encode_randomness, list_edges
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.secrets import count_secrets
 from agentnb.store import MemoryLog, open_log
@@ -151,15 +151,16 @@ def _make_head(state: State, run: Run) -> str:
 
 
 def _make_shared_head(recipe: Recipe, run: Run) -> str:
-    """Return the JSON text that the heads of all runs of a recipe begin with: its masked snapshot and its nodes.
+    """Return the JSON text that the heads of all runs of a plan begin with: its masked recipe, its nodes and edges.
 
     It is made once, unless there are more secrets by now.
     """
-    known, secrets = recipe.derived, count_secrets()
-    if "head" not in known or known["head"][0] != secrets:
-        same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
-        known["head"] = secrets, to_json_text(same)[:-1]
-    head: str = known["head"][1]
+    known, plan, secrets = recipe.derived, run.plan, count_secrets()
+    if "head" not in known or known["head"][0] is not plan.nodes or known["head"][1] != secrets:
+        same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in plan.nodes],
+                "edges": list_edges(plan)}  # fmt: skip
+        known["head"] = plan.nodes, secrets, to_json_text(same)[:-1]
+    head: str = known["head"][2]
     return head
 
 

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board, Scope
 from agentnb.engine.core.frames import get_frame_inputs, get_step_result
-from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
+from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, UNKNOWN_EDGE, History
 from agentnb.engine.core.time_travel import inspect_at
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import format_path
 from agentnb.kinds.context import Context, ContextCondition, make_strict
+from agentnb.kinds.router import match_route
+from agentnb.recipe.descriptions import OTHERWISE
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.row_index import count_edits
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event, History
+    from agentnb.engine.core.plan import PlanNode
     from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Node
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCondition:
-    """One evaluated condition: its target, its result, whether that edge was taken, and what it read: (text, value)."""
+    """One evaluated condition: its target, its result, whether that edge was taken, and what it read: (text, value).
+
+    `edge` is the number of its edge in the plan; UNKNOWN_EDGE if it has none.
+    """
 
     condition: str
     target: str
@@ -34,6 +41,7 @@ class EvaluatedCondition:
     taken: bool
     operands: tuple[tuple[str, Any], ...] = ()
     warning: str = ""
+    edge: int = UNKNOWN_EDGE
 
     def line(self) -> str:
         """Return it as one line of text, without secrets."""
@@ -229,13 +237,16 @@ def iter_conditions(run: Run, history: History, step: int) -> Iterator[Evaluated
     """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
     activation = run.tables.activations[history.step_activations[row]]
-    node = run.plan.nodes[activation.node].node
+    node = run.plan.nodes[activation.node]
     board = _rebuild_board(run, history, step, activation.frame)
-    context = Context(board, lambda: get_frame_inputs(run, activation.frame), get_step_result(history, step), node)
-    targets = tuple(_iter_next_nodes(run, history, step))
+    inputs, result = partial(get_frame_inputs, run, activation.frame), get_step_result(history, step)
     if history.step_flags[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
-        yield from _evaluate_branches(run, node, board, targets)
-    yield from _evaluate_conditions(run, node, context, board, targets)
+        yield from _evaluate_branches(run, node.node, board, tuple(_iter_next_nodes(run, history, step)))
+    evaluation = _Evaluation(
+        run, node, Context(board, inputs, result, node.node), board, list_taken_edges(history, step)
+    )
+    yield from evaluation.iter_choices()
+    yield from evaluation.iter_edges()
 
 
 def _iter_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
@@ -252,6 +263,12 @@ def _iter_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
             and run.tables.activations[history.push_activations[push]].node >= 0
         ):
             yield run.get_node_id(history.push_activations[push])
+
+
+def list_taken_edges(history: History, step: int) -> frozenset[int]:
+    """Return the numbers of the edges that a step took, as far as they are known."""
+    row = step - history.base
+    return frozenset(history.push_edges[history.push_ends[row - 1] : history.push_ends[row]]) - {UNKNOWN_EDGE}
 
 
 def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:
@@ -281,7 +298,7 @@ def _evaluate_branches(run: Run, node: Node, board: Board, targets: tuple[str, .
             )
     for condition, region, fits in branches:
         target = next(iter(_get_entry(run, region)), "")
-        yield EvaluatedCondition(condition, target, fits, target in targets, tuple(read))
+        yield EvaluatedCondition(condition, target, fits, fits and target in targets, tuple(read))
 
 
 def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
@@ -294,35 +311,60 @@ def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
     return Board(lambda: scope)
 
 
-def _evaluate_conditions(
-    run: Run, node: Node, context: Context, board: Board, targets: tuple[str, ...]
-) -> Iterator[EvaluatedCondition]:
-    """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
-    strict = getattr(run.world, "strict", True)
-    for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
-        yield _evaluate(make_strict(condition, strict), target, context, board, targets)
-    for word in ("while", "until"):
-        if node.params.get(word) is not None:
-            evaluated = _evaluate(make_strict(node.params[word], strict), "", context, board, targets)
-            yield replace(evaluated, condition=f"{word} {evaluated.condition}", target="the end of the loop",
-                          taken=bool(evaluated.value) is (word == "until"))  # fmt: skip
-    if "input_key" in node.params:
-        key = format_path(node.params["input_key"])
-        value = board.get(key)
-        for text, target in node.params.get("routes", {}).items():
-            yield EvaluatedCondition(
-                f"{key} == {text!r}", target, str(value) == text, target in targets, ((key, value),)
-            )
-    for edge in run.plan.recipe.edges:
-        if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
-            yield _evaluate(make_strict(edge.when, strict), edge.target, context, board, targets)
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """The conditions that a node evaluates after a step, on what it saw then; `taken` are the edges that it took."""
 
+    run: Run
+    node: PlanNode
+    context: Context
+    board: Board
+    taken: frozenset[int]
 
-def _evaluate(
-    condition: Any, target: str, context: Context, board: Board, targets: tuple[str, ...]
-) -> EvaluatedCondition:
-    rows = condition.explain(context if isinstance(condition, ContextCondition) else board)
-    *operands, (_, value) = rows
-    return EvaluatedCondition(
-        condition.text, target, value, target in targets, tuple(operands), getattr(condition, "warning", "")
-    )
+    def iter_choices(self) -> Iterator[EvaluatedCondition]:
+        """Yield the conditions of the node itself: a router's cases and routes, and whether a loop goes on."""
+        params, default = self.node.node.params, self.node.node.params.get("default")
+        cases = params.get("cases", ()) if "discriminator" not in params else ()
+        evaluated = [self._evaluate(condition, target, self._find_route(target, condition.text))
+                     for condition, target in cases]  # fmt: skip
+        yield from evaluated
+        if cases and default is not None and not any(each.value for each in evaluated):
+            yield self._describe_route(OTHERWISE, default, holds=True)
+        for word in ("while", "until"):
+            if params.get(word) is not None:
+                row = self._evaluate(params[word], "", UNKNOWN_EDGE)
+                yield replace(row, condition=f"{word} {row.condition}", target="the end of the loop",
+                              taken=bool(row.value) is (word == "until"))  # fmt: skip
+        if "input_key" in params:
+            key = format_path(params["input_key"])
+            value, routes = self.board.get(key), params.get("routes", {})
+            chosen = match_route(routes, value)
+            for text, target in routes.items():
+                row = self._describe_route(text, target, holds=text == chosen, operands=((key, value),))
+                yield replace(row, condition=f"{key} == {text!r}")
+            if default is not None and chosen is None:
+                yield self._describe_route(OTHERWISE, default, holds=True, operands=((key, value),))
+
+    def iter_edges(self) -> Iterator[EvaluatedCondition]:
+        """Yield the conditions of the node's edges."""
+        for _, _, edge, number in self.node.outgoing_edges:
+            if hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
+                yield self._evaluate(edge.when, edge.target, number)
+
+    def _find_route(self, target: str, condition: str) -> int:
+        number = self.run.plan.index.get(target, -1)
+        return self.node.routes.get((number, condition), UNKNOWN_EDGE)
+
+    def _describe_route(
+        self, condition: str, target: str, *, holds: bool, operands: tuple[tuple[str, Any], ...] = ()
+    ) -> EvaluatedCondition:
+        number = self._find_route(target, condition)
+        return EvaluatedCondition(condition, target, holds, number in self.taken, operands, edge=number)
+
+    def _evaluate(self, condition: Any, target: str, number: int) -> EvaluatedCondition:
+        condition = make_strict(condition, getattr(self.run.world, "strict", True))
+        *operands, (_, value) = condition.explain(
+            self.context if isinstance(condition, ContextCondition) else self.board
+        )
+        warning = getattr(condition, "warning", "")
+        return EvaluatedCondition(condition.text, target, value, number in self.taken, tuple(operands), warning, number)

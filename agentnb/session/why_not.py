@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActivationRow, Event, History
+from agentnb.engine.core.history import (
+    CARRIED,
+    ERROR,
+    PHASES,
+    SKIPPED,
+    STATUS,
+    UNKNOWN_EDGE,
+    ActivationRow,
+    Event,
+    History,
+)
 from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.why import EvaluatedCondition, iter_conditions
+from agentnb.session.why import EvaluatedCondition, iter_conditions, list_taken_edges
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -228,8 +239,10 @@ def _explain_node(past: _PastRun, node: PlanNode) -> WhyNot:
         return WhyNot(past.step, node.id, None, last, text + ran)
     if any(past.run.tables.frames[number].owner == node.index for number in past.frames()):
         return WhyNot(past.step, node.id, None, last, f"it was entered, and its inner nodes are still running{ran}")
-    edges = [edge for edge in past.run.plan.recipe.edges if edge.target == node.id]
-    incoming = tuple(_explain_edge(past, edge, node) for edge in edges)
+    plan = past.run.plan
+    numbers = chain(plan.edge_numbers, repeat(UNKNOWN_EDGE))  # the inner edges come last
+    edges = [(edge, number) for edge, number in zip(plan.recipe.edges, numbers, strict=False) if edge.target == node.id]
+    incoming = tuple(_explain_edge(past, edge, number, node) for edge, number in edges)
     entry = node.index in past.run.plan.entries.get(node.node.scope, ())
     begins = ["it is the entry of its region"] if entry else [] if edges else ["no edge leads to it"]
     followed = next((one for one in reversed(incoming) if one.result.startswith("taken")), None)
@@ -249,7 +262,7 @@ def _explain_join(past: _PastRun, node: PlanNode, queue: list[ActivationRow]) ->
     return f", and it joins {', '.join(map(repr, ahead))}" if ahead else ""
 
 
-def _explain_edge(past: _PastRun, edge: Edge, node: PlanNode) -> IncomingEdge:
+def _explain_edge(past: _PastRun, edge: Edge, number: int, node: PlanNode) -> IncomingEdge:
     """Return the result of one incoming edge, the last time that its source node had run."""
     run, source = past.run, past.run.plan.index[edge.source]
     found = next(((step, history) for step, history, row in past.steps() if row.node == source), None)
@@ -262,22 +275,23 @@ def _explain_edge(past: _PastRun, edge: Edge, node: PlanNode) -> IncomingEdge:
         for push in range(history.push_ends[row - 1], history.push_ends[row])
         if history.push_values[push] is not CARRIED and run.tables.activations[history.push_activations[push]].node >= 0
     ]
-    conditions = tuple(each for each in iter_conditions(run, history, step) if each.target == node.id)
-    text = _describe_edge(edge, history, step, followed, conditions)
+    conditions = tuple(each for each in iter_conditions(run, history, step)
+                       if each.target == node.id and each.edge == number)  # fmt: skip
+    taken = number in list_taken_edges(history, step)
+    text = f"taken in step {step}" if taken else _describe_edge(edge, history, step, followed, conditions)
     return IncomingEdge(edge.source, edge.kind, step, text, conditions)
 
 
 def _describe_edge(
     edge: Edge, history: History, step: int, followed: list[str], conditions: tuple[EvaluatedCondition, ...]
 ) -> str:
+    """Return why a step did not take an edge."""
     flag, failure = history.step_flags[step - history.base], history.errors.get(step)
     outcome = f"it led to {', '.join(map(repr, followed))}" if followed else "it led nowhere"
     if edge.kind in ("error", "timeout"):
         if failure is None or (edge.kind == "timeout" and not failure.timeout):
             return f"step {step} did not {'fail' if edge.kind == 'error' else 'take too long'}"
-        return f"taken in step {step}" if edge.target in followed else f"step {step} failed, and {outcome}"
-    if edge.target in followed:
-        return f"taken in step {step}"
+        return f"step {step} failed, and {outcome}"
     if failure is not None:
         return f"step {step} failed: {failure.message}"
     if PHASES[flag & 3] in ("enter", "again"):

@@ -30,7 +30,7 @@ Objects = NDArray[np.object_]
 # Types that pandas can display and compare without user code; comparing a Decimal may raise. A wide integer is shown as
 # another type.
 SIMPLE: Final = ATOMS - {Absent, Decimal, Fraction, range}
-_KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
+_KINDS: Final = {"I": np.uint32, "i": np.int32, "q": np.int64, "B": np.uint8}
 
 
 def to_array(column: array[int], end: int) -> NDArray[Any]:
@@ -350,19 +350,22 @@ class Columns:
         return both // size, both % size
 
     @cached_property
-    def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
-        """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
+    def taken(self) -> tuple[Ints, NDArray[Any], NDArray[Any], Objects | None]:
+        """The edges that were taken: step, target's number, edge's number, value of the condition (None: no values)."""
         steps = self._select_rows("push_ends")
-        activations = _join([to_array(part.push_activations, size) for part, _, size in self._iter_ends("push_ends")])
+        activations, edges = (
+            _join([to_array(getattr(part, name), size) for part, _, size in self._iter_ends("push_ends")])
+            for name in ("push_activations", "push_edges")
+        )
         values = self._list("push_ends", "push_values")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
         events = self._map_activations(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
-            return steps[start:], self._nodes[activations[start:]], None
+            return steps[start:], self._nodes[activations[start:]], edges[start:], None
         values_held = to_objects(values, len(steps))
         is_taken = ~(mask_identical(values_held, CARRIED) | events[activations])
         is_taken[:start] = False
-        return steps[is_taken], self._nodes[activations[is_taken]], values_held[is_taken]
+        return steps[is_taken], self._nodes[activations[is_taken]], edges[is_taken], values_held[is_taken]
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
         """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""

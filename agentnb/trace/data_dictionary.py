@@ -56,7 +56,11 @@ DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
         "step": Column("int64", "", "step after which the edge was followed; for an event, the step that it activated"),
         "source": Column("category", "", "id of the node that the edge leaves; NA for an event from outside"),
         "target": Column("category", "", "id of the node that the edge leads to"),
-        "kind": Column("category", "", "sequential, conditional, route, parallel, loop_back, error, timeout or event"),
+        "kind": Column(
+            "category",
+            "",
+            "sequential, conditional, route, parallel, loop_back, error, timeout or event; NA if it is not known",
+        ),
         "condition": Column("string", "", "text of the condition, or type of the event; NA if there is none"),
         "value": Column("value", "", "value of the condition, or id of the event; NA if nothing was evaluated"),
     },

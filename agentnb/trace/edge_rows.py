@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from agentnb.engine.core.history import STATUSES
 from agentnb.trace.columns import Columns, Objects, to_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agentnb.engine.core.history import Event
-    from agentnb.trace.row_index import EdgeRow, StepIndex
+    from agentnb.trace.row_index import StepIndex
 
 
 class TakenEdges(NamedTuple):
     """Edges that were taken, one row each.
 
-    `edge` is the index of the edge in the recipe; -1 if the recipe has none. `values` are the values of the conditions;
-    None if no edge had one.
+    `edge` is the number of the edge; UNKNOWN_EDGE if the recipe has none, or it is not known which one it was. `values`
+    are the values of the conditions; None if no edge had one.
     """
 
     steps: NDArray[Any]
@@ -48,9 +47,8 @@ class DeliveredEvents(NamedTuple):
 
 def find_taken_edges(columns: Columns) -> TakenEdges:
     """Return the edges that the steps of a run took, without event deliveries: see `find_deliveries`."""
-    steps, target, values = columns.taken
-    source = columns.node_at(steps)
-    return TakenEdges(steps, source, target, _match_edges(columns, steps, source, target, values), values)
+    steps, target, edge, values = columns.taken
+    return TakenEdges(steps, columns.node_at(steps), target, edge, values)
 
 
 def find_deliveries(columns: Columns, taken: TakenEdges) -> DeliveredEvents:
@@ -68,46 +66,6 @@ def find_deliveries(columns: Columns, taken: TakenEdges) -> DeliveredEvents:
         to_objects([row.event.id for row in rows]),
         order,
     )
-
-
-def _match_edges(
-    columns: Columns, steps: NDArray[Any], source: NDArray[Any], target: NDArray[Any], values: Objects | None
-) -> NDArray[Any]:
-    """Return the recipe edge of each edge taken; -1 if no edge of the recipe leads there."""
-    reading = columns.reading
-    size = len(reading.nodes)
-    choice: dict[int, list[int]] = {}
-    index = {node.id: at for at, node in enumerate(reading.nodes)}
-    for at, row in enumerate(reading.edges):
-        choice.setdefault(index[row.source] * size + index[row.target], []).append(at)
-    pair = source * np.int64(size) + target
-    pairs = np.array(sorted(choice), dtype=np.int64)
-    if not len(pairs):
-        return np.full(len(pair), -1)
-    if size <= 1000:
-        edge = np.full(size * size, -1, dtype=np.int32)
-        edge[pairs] = [choice[number][0] for number in pairs.tolist()]
-        edge = edge[pair]
-    else:
-        positions = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
-        edge = np.where(
-            pairs[positions] == pair, np.array([choice[number][0] for number in pairs.tolist()])[positions], -1
-        )
-    several = [number for number, edges in choice.items() if len(edges) > 1]
-    for positions in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
-        failed = int(columns.flag[steps[positions] - 1]) >> 2 & 3 == STATUSES.index("error")
-        value = None if values is None else values[positions]
-        edge[positions] = _choose_fitting(reading.edges, choice[int(pair[positions])], failed, value)
-    return edge
-
-
-def _choose_fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: Any) -> int:
-    """Return which of several edges between two nodes was taken: an error edge or not, conditional or not."""
-
-    def rank(edge: EdgeRow) -> tuple[bool, bool]:
-        return (edge.kind in {"error", "timeout"}) != failed, (edge.asks or edge.kind == "route") != (value is not None)
-
-    return min(edges, key=lambda at: rank(rows[at]))
 
 
 class Delivered(NamedTuple):

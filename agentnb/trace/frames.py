@@ -195,7 +195,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         deliveries = find_deliveries(self._columns, taken)
         kinds = sorted({row.kind for row in rows} | ({"event"} if len(deliveries.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
-        # The last entry represents an edge that the recipe does not have.
+        # The last entry represents an edge that the recipe does not have, or that is not known.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=choose_int_type(len(kinds)))
         code_by_text = {text: at for at, text in enumerate(texts)}
         text = np.array([*(code_by_text.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))

@@ -119,7 +119,7 @@ class SimulationTrace:
     def _edges(self) -> tuple[EdgeRow, ...]:
         return tuple(
             EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
-            for edge in self._plan.recipe.outgoing_edges
+            for edge in self._plan.edges
         )
 
     @cached_property

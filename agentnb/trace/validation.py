@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.paths import OPS
 from agentnb.engine.core.history import (
     NO_ACTIVATION,
+    UNKNOWN_EDGE,
     ActivationRow,
     Call,
     Event,
@@ -82,7 +83,7 @@ def check_trace(trace: SimulationTrace) -> None:
         all(above.base <= below.base <= above.tip for above, below in pairwise(reading.chain)), "the start of a fork"
     )
     for history in reading.chain:
-        _check_history(history)
+        _check_history(history, len(reading.edges))
 
 
 def _check_tables(tables: Tables, nodes: int) -> None:
@@ -101,7 +102,7 @@ def _check_tables(tables: Tables, nodes: int) -> None:
         _check(type(scope) is int and 0 <= scope < frames and _is_path(path), "a path of the board")
 
 
-def _check_history(history: History) -> None:
+def _check_history(history: History, edges: int) -> None:
     tables, tip = history.tables, history.tip
     activation_count, frames, codes = len(tables.activations), len(tables.frames), 4 * len(tables.codes)
     rows, writes, pushes = len(history.step_activations), len(history.new_values), len(history.push_activations)
@@ -118,7 +119,8 @@ def _check_history(history: History) -> None:
     _check(history.step_activations[0] == NO_ACTIVATION, "the row before the first step")
     _check(_is_rising(history.write_ends, writes) and _is_rising(history.push_ends, pushes), "the rows of a step")
     _check(
-        history.write_ends[-1] == writes == len(history.write_codes) and len(history.push_values) == pushes,
+        history.write_ends[-1] == writes == len(history.write_codes)
+        and len(history.push_values) == len(history.push_edges) == pushes,
         "the number of rows",
     )
     _check(
@@ -126,6 +128,7 @@ def _check_history(history: History) -> None:
         "the queue of a step",
     )
     _check(all(number < activation_count for number in history.push_activations), "the next nodes after a step")
+    _check(all(UNKNOWN_EDGE <= number < edges for number in history.push_edges), "the edge that a step took")
     _check(all(code < codes and code & 3 < len(OPS) for code in history.write_codes), "a write")
     _check(all(code >> 2 < len(tables.codes) for code in history.read_codes), "a read")
     _check(len(history.read_codes) == len(history.read_steps), "the columns of the reads")

@@ -41,7 +41,8 @@ def test_outgoing_edges_are_sorted_by_kind():
     nodes = {name: Node(name, "noop") for name in "abcde"}
     a = Plan(Recipe("r", "test", nodes, edges, ("a",)), KINDS, World()).nodes[0]
     assert [edge[1] for edge in a.outgoing_edges] == [1, 2]
-    assert (a.errors, a.timeouts, list(a.routes)) == ((2,), (3,), [4])
+    assert [edge[3] for edge in a.outgoing_edges] == [0, 5]
+    assert (a.errors, a.timeouts, a.routes) == (((2, 1),), ((3, 2),), {(4, ""): 3})
 
 
 def test_a_join_knows_which_nodes_can_reach_it():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.kinds.router import choose
+from agentnb.kinds.router import match_route
 from tests.dialects.agentruntime.agent_files import edges, line, ran, text
 from tests.session.small_sessions import path, session
 
@@ -28,11 +28,11 @@ from tests.session.small_sessions import path, session
 def test_the_text_of_the_value_is_matched(value, target):
     routes = {"refund": "r", "1": "one", "1.0": "float", "true": "yes", "False": "no", "[1]": "list", "": "empty",
               "0": "zero", "None": "text"}  # fmt: skip
-    assert choose(routes, value, "other") == target
+    assert routes.get(match_route(routes, value), "other") == target
 
 
-def test_without_match_and_default_the_run_ends():
-    assert choose({"a": "b"}, "c", None) is None
+def test_without_match_no_route_is_chosen():
+    assert match_route({"a": "b"}, "c") is None
 
 
 def router(**attributes):

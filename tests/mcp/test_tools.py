@@ -277,6 +277,21 @@ def test_why_names_the_values_of_conditions():
     asyncio.run(main())
 
 
+def test_why_marks_the_route_taken_among_several_to_one_node():
+    graph = nx.DiGraph(name="words", entry="look", inputs=["word"])
+    graph.add_node("look", kind="router", input_key="word", routes={"bug": "write"}, default="write")
+    graph.add_node("write", kind="noop")
+
+    async def main():
+        session = nb.Session(nb.load(graph), {"word": "x"})
+        session.run()
+        async with asked(OpenRuns(live=session)) as ask:
+            marked = [line for line in (await ask("why", at=1))["why"] if "->" in line]
+            assert marked == ["  -> write: otherwise is True  (word = 'x')"]
+
+    asyncio.run(main())
+
+
 def test_secrets_are_masked_and_large_values_cut():
     async def main():
         outputs = {"api_key": "sk-do-not-tell-0123456789", "big": ["x" * 100] * 500}

@@ -100,8 +100,10 @@ class _Translation:
         for source, target, attributes in level.graph.edges(data=True):
             place = level.at(f"edges[{shown[source]}, {shown[target]}]")
             edge = self._make_edge(level.ids[source], level.ids[target], attributes, place)
-            if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
-                edges.append(edge)
+            own_routes = routes.get(edge.source)
+            kept = edge if own_routes is None else own_routes.add(edge, self.problems)
+            if kept is not None:
+                edges.append(kept)
         for name, chosen in routes.items():
             edges += chosen.iter_undrawn_edges()
             self.nodes[name] = replace(self.nodes[name], params=chosen.params())

@@ -18,7 +18,7 @@ from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.events import make_event
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Event, Intervention
+from agentnb.engine.core.history import LEAVE, SKIPPED, Event, Intervention, carry
 from agentnb.engine.core.pending_step import record_interrupted
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.step import finish
@@ -225,8 +225,7 @@ def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention
     """Replace the frontier of the last step, and close the frames that are left by this."""
     history, step = run.history, run.position
     row, start = step - history.base, len(history.push_activations)
-    history.push_activations.extend(queue)
-    history.push_values.extend([CARRIED] * len(queue))
+    history.push(carry(queue))
     end = len(history.push_activations)
     closing = tuple(frame.id for frame in sorted(closed, key=lambda frame: -frame.depth))
     shut = history.closed_frames.get(step, ()) + closing

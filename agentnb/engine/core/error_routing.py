@@ -7,7 +7,7 @@ from typing import Any
 
 from agentnb.board.masking import register_secrets
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
+from agentnb.engine.core.history import CANCELLED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure, carry
 from agentnb.engine.core.run import FAILED, GO, Run
 from agentnb.engine.core.scheduler import (
     Pushes,
@@ -56,7 +56,7 @@ def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:
         raise error
     register_secrets(activation.scope.visible_items())
     run.history.errors[run.position + 1] = failure
-    return [(find_handler(run, activation, target), None) for target in targets]
+    return [(find_handler(run, activation, target), None, edge) for target, edge in targets]
 
 
 def leave_after_failure(run: Run, activation: Activation, started_at: int) -> int:
@@ -87,7 +87,7 @@ def _commit_failure(
         if activation.purpose:
             leave(run, activation)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((find_handler(run, activation, target), None) for target in targets), *(handlers or [])]
+        front = [*((find_handler(run, activation, target), None, edge) for target, edge in targets), *(handlers or [])]
         flag = ERROR | (LEAVE if activation.purpose else 0)
         return finish(run, activation, started_at, flag, advance(run, activation, pushes, front))
     if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it
@@ -165,8 +165,7 @@ def _write_queue(run: Run, activation: Activation, catcher: tuple[int, Frame] | 
         ]
     history = run.history
     pos = len(history.push_activations)
-    history.push_activations.extend(new)
-    history.push_values.extend([CARRIED] * len(new))
+    history.push(carry(new))
     return pos
 
 

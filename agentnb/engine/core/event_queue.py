@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core.events import make_event
-from agentnb.engine.core.history import CARRIED, LATE, ActivationRow
+from agentnb.engine.core.history import LATE, ActivationRow, carry
 from agentnb.engine.core.time_travel import amend
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def advance(run: Run, activation: Activation) -> int:
     history, emitted = run.history, activation.work.emitted
     if emitted:
         new = make_entries(run, emitted)
-        history.push_activations.extend(new)
-        history.push_values.extend([CARRIED] * len(new))
+        history.push(carry(new))
     _forget(run, activation)
     start = run.queue_start
     if history.push_activations[start] == activation.id:
@@ -101,8 +100,7 @@ def append(run: Run, event: Event) -> None:
     """Queue an external event as part of the last step; it is matched when it reaches the front."""
     history, new = run.history, make_entries(run, [event])
     row = run.position - history.base
-    history.push_activations.extend(new)
-    history.push_values.extend([CARRIED] * len(new))
+    history.push(carry(new))
     history.push_ends[row] = len(history.push_activations)
 
 
@@ -117,8 +115,7 @@ def _write(run: Run, queue: Sequence[int]) -> int:
     """Append activations to the push rows; return where they begin."""
     history = run.history
     start = len(history.push_activations)
-    history.push_activations.extend(queue)
-    history.push_values.extend([CARRIED] * len(queue))
+    history.push(carry(queue))
     return start
 
 
@@ -161,8 +158,8 @@ def enqueue(run: Run, event: Event) -> None:
         append(run, event)
     elif run.plan.listeners:
         entry = run.tables.add_activation(ActivationRow(-1, 0, event=event.seq))
-        queue = expand(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
-        amend(run, [number for number, _ in queue])
+        queue = expand(run, carry([*run.frontier(), entry]))
+        amend(run, [number for number, _, _ in queue])
 
 
 __all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "match_events", "settle"]

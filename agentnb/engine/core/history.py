@@ -6,7 +6,7 @@ and where this step's writes (4) and pushes (4) end. The frontier after step k i
 that begins in an insertion continues with the waiting pushes after its end; a queue that reaches an insertion skips
 it. Waiting pushes are therefore never rewritten (see `queue_after`). A write row is 20 bytes: code (interned scope and
 path, and the op), the new value, and the previous value of the path's first key. A followed edge is a push row with its
-condition's value. Rare data is stored in sparse dicts by step.
+number in the plan and its condition's value. Rare data is stored in sparse dicts by step.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ LATE: Final = -2
 # ordinary activation): the inside of a composite node has ended or failed; or, in supersteps, the node waits for the
 # other sources of a join or for everything that is not deferred.
 RESUME, FAIL, PARKED = 1, 2, 3
+UNKNOWN_EDGE: Final = -1  # in `push_edges`: the push follows no edge of the recipe, or it is not known which
 
 
 class Carried:
@@ -241,9 +242,18 @@ class Tables:
         return number
 
 
+Push = tuple[int, Any, int]  # an activation, the value of the condition or CARRIED, and the number of the edge
+
+
+def carry(activations: Sequence[int]) -> list[Push]:
+    """Return pushes of activations that follow no edge."""
+    return [(number, CARRIED, UNKNOWN_EDGE) for number in activations]
+
+
 NOW: Final = 1 << 60  # later than any step
 # The columns of a new history, which begins with row 0. Copying an array costs a third of constructing it.
 _ints: Final = array("I").__copy__
+_signed_ints: Final = array("i").__copy__
 _first_activation: Final = array("I", [NO_ACTIVATION]).__copy__
 _first_number: Final = array("I", [0]).__copy__
 _first_time: Final = array("q", [0]).__copy__
@@ -273,6 +283,7 @@ class History(LazyAttributes):
         "parent",
         "plan",
         "push_activations",
+        "push_edges",
         "push_ends",
         "push_values",
         "queue_starts",
@@ -338,6 +349,7 @@ class History(LazyAttributes):
         self.old_values: list[Any] = []
         self.push_activations = _ints()
         self.push_values: list[Any] = []
+        self.push_edges = _signed_ints()
         self.events: list[Event] = []
         self.calls: list[Call] = []
         self.replacements: dict[int, tuple[int, int, int]] = {}  # see `replace`
@@ -367,8 +379,15 @@ class History(LazyAttributes):
         """Set row 0, the state in which this history starts: its time, its frontier, and the writes made so far."""
         self.push_activations.fromlist(frontier)
         self.push_values += [CARRIED if self.parent else None] * len(frontier)
+        self.push_edges.extend([UNKNOWN_EDGE] * len(frontier))
         self.start_times[0] = self.end_times[0] = now
         self.write_ends[0], self.push_ends[0] = len(self.new_values), len(self.push_activations)
+
+    def push(self, pushes: Sequence[Push]) -> None:
+        """Append pushes."""
+        self.push_activations.extend([number for number, _, _ in pushes])
+        self.push_values.extend([value for _, value, _ in pushes])
+        self.push_edges.extend([edge for _, _, edge in pushes])
 
     def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""
@@ -535,7 +554,7 @@ class History(LazyAttributes):
             del column[row + 1 :]
         writes, pushes = self.write_ends[row], self.push_ends[row]
         self._truncate_writes(writes)
-        del self.push_activations[pushes:], self.push_values[pushes:]
+        del self.push_activations[pushes:], self.push_values[pushes:], self.push_edges[pushes:]
         for table in (self.insertions, self.insertion_returns):
             while table and next(reversed(table)) >= pushes:
                 table.popitem()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.engine.core.history import UNKNOWN_EDGE
 from agentnb.engine.core.reducers import wrap_reducers
 from agentnb.engine.core.supersteps import Joins, isolate
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
@@ -21,25 +22,41 @@ _NONE: Final = frozenset[int]()
 # Values of `PlanNode.always`: no outgoing edge; all edges whose condition holds; the first edge whose condition holds.
 NO_EDGE, EVERY, FIRST = -1, -3, -4
 _code_of: Final = attrgetter("__code__")
-OutgoingEdge = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
+EdgeDescription = tuple[str, str, str, str]  # source, target, kind and condition
+# A condition, its target, the edge and its number.
+OutgoingEdge = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge, int]
 
 
 class PlanNode:
     """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function.
 
-    `always` is the node that its ordinary edges always lead to, or how their conditions decide. `cost` is the amount by
-    which a step of it counts towards max_steps.
+    `always` is the node that its ordinary edges always lead to, or how their conditions decide; `always_edge` is the
+    number of the edge to it. `routes` maps the target and the condition of its route edges to their numbers;
+    `errors` and `timeouts` are pairs of a target and the number of its edge. `cost` is the amount by which a step of it
+    counts towards max_steps.
     """
 
-    __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "outgoing_edges", "routes", "timeouts")
+    __slots__ = (
+        "always",
+        "always_edge",
+        "cost",
+        "errors",
+        "id",
+        "index",
+        "kind",
+        "node",
+        "outgoing_edges",
+        "routes",
+        "timeouts",
+    )
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
-        self.always, self.cost = NO_EDGE, int(node.counted)
+        self.always, self.always_edge, self.cost = NO_EDGE, UNKNOWN_EDGE, int(node.counted)
         self.outgoing_edges: tuple[OutgoingEdge, ...] = ()
-        self.routes: dict[int, Edge] = {}
-        self.errors: tuple[int, ...] = ()
-        self.timeouts: tuple[int, ...] = ()
+        self.routes: dict[tuple[int, str], int] = {}
+        self.errors: tuple[tuple[int, int], ...] = ()
+        self.timeouts: tuple[tuple[int, int], ...] = ()
 
     def as_removed(self) -> PlanNode:
         """Return this node as removed from the recipe: it only serves to name the steps that it made."""
@@ -49,6 +66,8 @@ class PlanNode:
 class CompiledRecipe:
     """A recipe compiled into tuples: the part of a plan that is the same in every world.
 
+    `nodes` and `edges` are those of the recipe by number, and those of a plan like this one that the recipe lacks;
+    `edge_numbers` are the numbers of `recipe.outgoing_edges`, with which `recipe.edges` begins.
     `listeners` maps event types to the nodes that listen to them; `reacts` is True if events trigger nodes; `joins` are
     the nodes that wait for their branches. `performs` has the functions of the nodes except the `unbound` ones, which
     depend on the world. For recipes that run in supersteps, `ranks` are the positions of the nodes in the order of
@@ -66,10 +85,13 @@ class CompiledRecipe:
         self.nodes: list[PlanNode] = []
         self.index: dict[str, int] = {}
         own = self._number_nodes(like.nodes if like is not None else [])
-        for edge in recipe.outgoing_edges:
-            self._add(edge)
+        self.edges: list[Edge] = [] if like is None else [*like.edges]
+        self.edge_numbers = self._number_edges(recipe.outgoing_edges)
+        for edge, number in zip(recipe.outgoing_edges, self.edge_numbers, strict=True):
+            self._add(edge, number)
         for node in own:
             node.always = self._find_always(node.outgoing_edges)
+            node.always_edge = node.outgoing_edges[0][3] if node.always >= 0 else UNKNOWN_EDGE
             if recipe.timeouts == "error":
                 node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._get_numbers(region.entry) for region in recipe.regions.values()}
@@ -114,27 +136,38 @@ class CompiledRecipe:
             self.nodes[number : number + 1] = [PlanNode(number, node, self.kinds[node.kind])]
         return [self.nodes[number] for number in self.index.values()]
 
+    def _number_edges(self, edges: tuple[Edge, ...]) -> list[int]:
+        """Assign each edge of the recipe its place in `edges`: that of an equal edge of the plan that is continued."""
+        numbers = match_edges(map(describe_edge, edges), map(describe_edge, self.edges))
+        for place, edge in enumerate(edges):
+            if numbers[place] == UNKNOWN_EDGE:
+                numbers[place] = len(self.edges)
+                self.edges.append(edge)
+            else:
+                self.edges[numbers[place]] = edge
+        return numbers
+
     def _get_numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.index[name] for name in names)
 
-    def _add(self, edge: Edge) -> None:
+    def _add(self, edge: Edge, number: int) -> None:
         source, target = self.nodes[self.index[edge.source]], self.index[edge.target]
         match edge.kind:
             case "error":
-                source.errors += (target,)
+                source.errors += ((target, number),)
             case "timeout":
-                source.timeouts += (target,)
+                source.timeouts += ((target, number),)
             case "route":
-                source.routes[target] = edge
+                source.routes.setdefault((target, edge.condition), number)
             case "event":
                 pass
             case _:
-                source.outgoing_edges += ((self._compile_condition(edge.when), target, edge),)
+                source.outgoing_edges += ((self._compile_condition(edge.when), target, edge, number),)
 
     def _find_always(self, out: tuple[OutgoingEdge, ...]) -> int:
         if not out:
             return NO_EDGE
-        if any(edge.kind == "parallel" for _, _, edge in out):
+        if any(edge.kind == "parallel" for _, _, edge, _ in out):
             return EVERY
         if out[0][0] is None and (len(out) == 1 or self.first):
             return out[0][1]
@@ -151,7 +184,7 @@ class CompiledRecipe:
         reached, border = set(), [join]
         sources: dict[int, list[int]] = {}
         for node in self.nodes:
-            for target in [edge[1] for edge in node.outgoing_edges] + list(node.routes):
+            for target in [edge[1] for edge in node.outgoing_edges] + [target for target, _ in node.routes]:
                 sources.setdefault(target, []).append(node.index)
         while border:
             for source in sources.get(border.pop(), ()):
@@ -175,6 +208,20 @@ class CompiledRecipe:
         if (reducers := node.node.params.get("reducers")) and not node.kind.returns_reduced:
             perform = wrap_reducers(perform, reducers, node.id)
         return isolate(node, perform) if self.supersteps else perform
+
+
+def describe_edge(edge: Edge) -> EdgeDescription:
+    """Return what identifies an edge of a recipe, except among equal ones."""
+    return edge.source, edge.target, edge.kind, edge.condition
+
+
+def match_edges(edges: Iterable[EdgeDescription], known: Iterable[EdgeDescription]) -> list[int]:
+    """Return the place of each edge among the known ones, UNKNOWN_EDGE for others; equal edges match in their order."""
+    places: dict[EdgeDescription, list[int]] = {}
+    for place, edge in enumerate(known):
+        places.setdefault(edge, []).append(place)
+    remaining = {edge: iter(equal) for edge, equal in places.items()}
+    return [next(remaining[edge], UNKNOWN_EDGE) if edge in remaining else UNKNOWN_EDGE for edge in edges]
 
 
 class Plan(CompiledRecipe):

@@ -7,12 +7,13 @@ branches.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from agentnb.engine.core.history import CARRIED, RESUME
+from agentnb.engine.core.history import RESUME, carry
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.history import Push
     from agentnb.engine.core.run import Run
 
 
@@ -69,7 +70,7 @@ def _get_frame(run: Run, number: int) -> Frame:
     return run.root if run.tables.activations[number].node < 0 else run.find_activation(number).frame
 
 
-def advance(run: Run, activation: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
+def advance(run: Run, activation: Activation, pushes: list[Push], front: list[Push]) -> int:
     """Replace an activation in the queue by its successors; return the new start of the queue.
 
     -1 if the queue must be rewritten: something waits between the activation and the place of its successors.
@@ -82,17 +83,16 @@ def advance(run: Run, activation: Activation, pushes: list[tuple[int, Any]], fro
         return -1
     new = [*front, *pushes]
     if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
-        new = [(run.get_activation(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
+        new = carry([run.get_activation(frame.row.owner, frame.parent, RESUME).id])
     history, step = run.history, run.position + 1
     start = len(history.push_activations)
     if new:
-        if any(number in index.rows for number, _ in new):
+        if any(number in index.rows for number, _, _ in new):
             return -1
-        history.push_activations.extend([number for number, _ in new])
-        history.push_values.extend([value for _, value in new])
+        history.push(new)
     history.replace(row, step, start, start + len(new))
     index.remove(activation)
-    for position, (number, _) in enumerate(new, start):
+    for position, (number, _, _) in enumerate(new, start):
         index.add(run, number, position)
     pos = history.find_queue_start(row) if row == run.queue_start else run.queue_start
     index.queue_version = (history, step, pos, len(history.push_activations))
@@ -101,7 +101,7 @@ def advance(run: Run, activation: Activation, pushes: list[tuple[int, Any]], fro
     return pos
 
 
-def _record_ready(run: Run, index: QueueIndex, activation: Activation, new: list[tuple[int, Any]]) -> None:
+def _record_ready(run: Run, index: QueueIndex, activation: Activation, new: list[Push]) -> None:
     """Record which activation can run after a step of `activation`, if it is the only one of its lane."""
     lane = activation.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
     remaining = index.frame_counts[lane.id]

@@ -13,20 +13,23 @@ from agentnb.engine.core.history import (
     CARRIED,
     ENTER,
     RESUME,
+    UNKNOWN_EDGE,
     ActivationRow,
     Event,
     FrameRow,
+    Push,
+    carry,
 )
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.plan import FIRST, NO_EDGE, OutgoingEdge
 from agentnb.engine.core.run import GO, LANES, Run
-from agentnb.engine.core.work import Enter, SendTarget
+from agentnb.engine.core.work import Enter, SendTarget, Target
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
-from agentnb.recipe.model import Edge
+from agentnb.recipe.model import Edge, RouteTarget
 
 _new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
 
-Pushes = list[tuple[int, Any]]
+Pushes = list[Push]
 SHORT: Final = 16  # a queue of up to this many entries is rewritten as a whole when it changes in the middle
 
 
@@ -34,16 +37,16 @@ SHORT: Final = 16  # a queue of up to this many entries is rewritten as a whole 
 
 
 def find_next_activations(run: Run, activation: Activation) -> Pushes:
-    """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
+    """Return the activations that a node's ordinary edges lead to, each with its condition's value and its edge."""
     pushes: Pushes = []
     taken = False
-    for call, target, edge in activation.node.outgoing_edges:
+    for call, target, edge, number in activation.node.outgoing_edges:
         parallel = edge.kind == "parallel"
         if taken and run.plan.first and not parallel:
             continue
         value = None if call is None else _evaluate(activation, call, edge)
         if call is None or value:
-            pushes.append((get_target(run, activation, target, edge), value))
+            pushes.append((get_target(run, activation, target, edge), value, number))
             taken = taken or not parallel
     return pushes
 
@@ -96,15 +99,16 @@ def follow(run: Run, activation: Activation) -> None:
             activation.next = run.get_activation(always, activation.frame).id
             history.push_activations.append(activation.next)
             history.push_values.append(None)
+            history.push_edges.append(activation.node.always_edge)
             return
         activation.next = always
         if always == NO_EDGE:
             return
     out: tuple[OutgoingEdge, ...] = activation.node.outgoing_edges
-    push_activations, push_values = history.push_activations, history.push_values
+    push_activations, push_values, push_edges = history.push_activations, history.push_values, history.push_edges
     if activation.next == FIRST:
         board = activation.work.board
-        for call, target, edge in out:
+        for call, target, edge, edge_number in out:
             value = None
             if call is not None:
                 try:
@@ -118,24 +122,23 @@ def follow(run: Run, activation: Activation) -> None:
             number = activation.next_activations.get(target)
             push_activations.append(get_target(run, activation, target, edge) if number is None else number)
             push_values.append(value)
+            push_edges.append(edge_number)
             return
         return
-    for number, value in find_next_activations(run, activation):
-        push_activations.append(number)
-        push_values.append(value)
+    history.push(find_next_activations(run, activation))
 
 
-def choose_targets(run: Run, activation: Activation, targets: Sequence[str | SendTarget], value: Any) -> Pushes:
-    """Return the activations of the targets that a node chose itself.
+def choose_targets(run: Run, activation: Activation, targets: Sequence[Target], value: Any) -> Pushes:
+    """Return the activations of the targets that a node chose itself, each with this value and its edge.
 
     Raises:
         ExecutionError: X105, a target does not exist, or is in another region.
     """
     pushes: Pushes = []
     for to in targets:
-        target, event = (to.node, to.event) if isinstance(to, SendTarget) else (to, -1)
+        target, event = to if type(to) is SendTarget else (to if type(to) is str else to[0], -1)
         if event >= 0 and not target and activation.frame.parent is not None:
-            pushes.append((supersteps.resume(run, activation.frame, event), value))
+            pushes.append((supersteps.resume(run, activation.frame, event), value, UNKNOWN_EDGE))
             continue
         number = run.plan.index.get(target)
         if number is None or run.plan.nodes[number].node.scope != activation.node.node.scope:
@@ -148,8 +151,19 @@ def choose_targets(run: Run, activation: Activation, targets: Sequence[str | Sen
                     did_you_mean(target, _list_region_nodes(run, activation), "add the node, or change the route"),
                 )
             )
-        pushes.append((get_target(run, activation, number, event=event), value))
+        pushes.append((get_target(run, activation, number, event=event), value, _find_route(activation, number, to)))
     return pushes
+
+
+def _find_route(activation: Activation, target: int, to: Target) -> int:
+    """Return the number of the route edge that a node chose; UNKNOWN_EDGE if there is none, or several may be meant."""
+    routes = activation.node.routes
+    if type(to) is RouteTarget:
+        return routes.get((target, to.condition), UNKNOWN_EDGE)
+    if type(to) is SendTarget:
+        return UNKNOWN_EDGE
+    leading = [number for (node, _), number in routes.items() if node == target]
+    return leading[0] if len(leading) == 1 else UNKNOWN_EDGE
 
 
 def _list_region_nodes(run: Run, activation: Activation) -> list[str]:
@@ -206,9 +220,9 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
     )
     at = last + 1
     plain = own_place == 0 and not history.replacements
-    new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
+    new: Pushes = [*front, *carry(rest[:at]), *pushes, *carry(rest[at:])]
     if own_place:
-        new = [*_carry(rest[:own_place]), *front, *_carry(rest[own_place:at]), *pushes, *_carry(rest[at:])]
+        new = [*carry(rest[:own_place]), *front, *carry(rest[own_place:at]), *pushes, *carry(rest[at:])]
     new = _schedule_resume(run, activation, expand(run, _queue_joins(run, new), activation.work.emitted), own_place)
     unchanged = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in unchanged):
@@ -216,8 +230,7 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
         pos = run.queue_start + 1
     else:
         pos = len(history.push_activations)
-    history.push_activations.extend([number for number, _ in new])
-    history.push_values.extend([value for _, value in new])
+    history.push(new)
     return pos
 
 
@@ -226,14 +239,10 @@ def get_frame(run: Run, number: int) -> Frame:
     return run.root if run.tables.activations[number].node < 0 else run.find_activation(number).frame
 
 
-def _carry(numbers: Sequence[int]) -> Pushes:
-    return [(number, CARRIED) for number in numbers]
-
-
 def _queue_joins(run: Run, queue: Pushes) -> Pushes:
     """Queue each join once, behind all activations of its own frame that can still reach it."""
     joins, activations = run.plan.joins, run.tables.activations
-    for number in dict.fromkeys(number for number, _ in queue if activations[number].node in joins):
+    for number in dict.fromkeys(number for number, _, _ in queue if activations[number].node in joins):
         pushes = [push for push in queue if push[0] == number]
         position, others = queue.index(pushes[0]), [push for push in queue if push[0] != number]
         # a followed edge is recorded only once
@@ -241,10 +250,10 @@ def _queue_joins(run: Run, queue: Pushes) -> Pushes:
         node, frame = activations[number].node, activations[number].frame
         if any(
             activations[other].frame == frame and activations[other].node in run.plan.nodes_before_join[node]
-            for other, _ in others
+            for other, _, _ in others
         ):
             own = get_frame(run, number)
-            position = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
+            position = max(n for n, (other, _, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
         queue = [*others[:position], push, *others[position:]]
     return queue
 
@@ -260,7 +269,7 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
         seq = run.tables.activations[queue[0][0]].event
         event = next((event for event in emitted if event.seq == seq), None) or run.get_event(seq)
         nodes = run.plan.listeners.get(event.type, ()) if event else ()
-        queue = [(run.get_activation(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
+        queue = carry([run.get_activation(node.index, run.root, 0, seq).id for node in nodes]) + queue[1:]
     return queue
 
 
@@ -272,22 +281,21 @@ def _schedule_resume(run: Run, activation: Activation, queue: Pushes, own_place:
     group = [
         other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner
     ]
-    for number, _ in queue:
+    for number, _, _ in queue:
         inner = get_frame(run, number)
         if any(inner.is_within(other) for other in group):
             return queue
     owner = run.get_activation(frame.row.owner, frame.parent, RESUME)
-    return [*queue[:own_place], (owner.id, CARRIED), *queue[own_place:]]
+    return [*queue[:own_place], *carry([owner.id]), *queue[own_place:]]
 
 
 def make_event_entries(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
         return []
-    return [
-        (run.tables.add_activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))), CARRIED)
-        for event in work.emitted
-    ]
+    return carry(
+        [run.tables.add_activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))) for event in work.emitted]
+    )
 
 
 # -- opening and closing frames --------------------------------------------------------------------------------------
@@ -341,11 +349,11 @@ def enter(run: Run, activation: Activation, opening: Enter, started_at: int) -> 
         frame = run.open_frame(row)
         for key, value in body.values.items():
             run.write(frame.scope, (key,), value)
-        front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
+        front += carry([run.get_activation(node, frame).id for node in run.plan.entries[body.region]])
     if opened:
         run.history.opened_frames[number] = tuple(opened)
     if not front:
-        front = [(run.get_activation(activation.node.index, activation.frame, RESUME).id, CARRIED)]
+        front = carry([run.get_activation(activation.node.index, activation.frame, RESUME).id])
     code = finish(run, activation, started_at, ENTER, advance(run, activation, [], front))
     return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
 
@@ -360,7 +368,7 @@ def repeat_body(run: Run, activation: Activation, started_at: int) -> int:
     front: Pushes = []
     for frame in run.list_inner_frames(activation):
         frame.iteration += 1
-        front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
+        front += carry([run.get_activation(node, frame).id for node in run.plan.entries[frame.row.region]])
     return finish(run, activation, started_at, AGAIN, advance(run, activation, [], front))
 
 

@@ -166,8 +166,8 @@ def commit(
     activation: Activation,
     writes: Mapping[str, Any],
     started_at: int,
-    chosen: list[tuple[int, Any]] | None = None,
-    handlers: list[tuple[int, Any]] | None = None,
+    chosen: scheduler.Pushes | None = None,
+    handlers: scheduler.Pushes | None = None,
 ) -> int:
     """Write the step's writes, determine where it leads, and append its row.
 
@@ -198,6 +198,7 @@ def commit(
         if next_activation >= 0:
             history.push_activations.append(next_activation)
             history.push_values.append(None)
+            history.push_edges.append(activation.node.always_edge)
         elif next_activation < -1:
             scheduler.follow(run, activation)
         pos = (

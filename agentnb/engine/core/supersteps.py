@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME
+from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, UNKNOWN_EDGE, Push, carry
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.engine.core.waits import (
     began_with_stop,
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Failure, History
     from agentnb.engine.core.plan import Plan, PlanNode
     from agentnb.engine.core.run import Run
-    from agentnb.engine.core.work import Perform, SendTarget, Work
+    from agentnb.engine.core.work import Perform, Target, Work
     from agentnb.recipe.model import Edge
 
-Pushes = list[tuple[int, Any]]
+Pushes = list[Push]
 DEFERRED: Final = -1  # `ActivationRow.about` of a parked node that runs when nothing else is scheduled
 
 
@@ -76,7 +76,7 @@ class Joins:
     def __init__(self, nodes: Sequence[PlanNode]) -> None:
         names: dict[tuple[int, str], list[int]] = {}
         for node in nodes:
-            for _, target, edge in node.outgoing_edges:
+            for _, target, edge, _ in node.outgoing_edges:
                 if edge.join:
                     names.setdefault((target, edge.join), []).append(node.index)
         self.arrivals: dict[tuple[int, int, str], int] = {}
@@ -176,22 +176,22 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
     if not front and frame.parent is None and history.push_activations[position] == activation.id:
         next_position = position + 1
         if next_position == len(history.push_activations):
-            _append(history, _plan_next_superstep(run, frame, activation, pushes))
+            history.push(_plan_next_superstep(run, frame, activation, pushes))
             return next_position
         row = activations[history.push_activations[next_position]]  # of the root frame, too: no other one is open
         if row.about == activation.row.about and row.purpose != PARKED:
-            _append(history, pushes)
+            history.push(pushes)
             return next_position
     queue = history.push_activations[position:].tolist()
     if activation.id in queue:
         queue.remove(activation.id)
     if front and run.tables.activations[front[0][0]].frame != frame.id:  # a composite node opens its inside
-        return _rewrite(history, [*front, *_carry(queue)])
+        return _rewrite(history, [*front, *carry(queue)])
     resumes = [push for push in pushes if activations[push[0]].frame != frame.id]  # the step has ended its frame
     if resumes:
-        return _rewrite(history, [*resumes, *_carry([n for n in queue if activations[n].frame != frame.id])])
+        return _rewrite(history, [*resumes, *carry([n for n in queue if activations[n].frame != frame.id])])
     own = [number for number in queue if activations[number].frame == frame.id]
-    outer = _carry([number for number in queue if activations[number].frame != frame.id])
+    outer = carry([number for number in queue if activations[number].frame != frame.id])
     current = [
         number
         for number in own
@@ -199,23 +199,14 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
     ]
     if front or current:  # `front`: the handler of a failed step
         later = [number for number in own if number not in set(current)]
-        return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
-    return _rewrite(history, [*_plan_next_superstep(run, frame, activation, [*_carry(own), *pushes]), *outer])
-
-
-def _append(history: History, pushes: Pushes) -> None:
-    history.push_activations.extend([number for number, _ in pushes])
-    history.push_values.extend([value for _, value in pushes])
+        return _rewrite(history, [*front, *carry(current), *carry(later), *pushes, *outer])
+    return _rewrite(history, [*_plan_next_superstep(run, frame, activation, [*carry(own), *pushes]), *outer])
 
 
 def _rewrite(history: History, queue: Pushes) -> int:
     start = len(history.push_activations)
-    _append(history, queue)
+    history.push(queue)
     return start
-
-
-def _carry(numbers: list[int]) -> Pushes:
-    return [(number, CARRIED) for number in numbers]
 
 
 def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
@@ -235,30 +226,32 @@ def _schedule(run: Run, frame: Frame, activation: Activation, pushes: Pushes) ->
         row = activations[pushes[0][0]]
         if row.purpose != PARKED:
             return pushes
-    due: dict[int, Any] = {}
-    parked: dict[int, Any] = {}
-    for number, value in pushes:
+    due: dict[int, Push] = {}
+    parked: dict[int, Push] = {}
+    for push in pushes:
+        number = push[0]
         next_pushes = parked if activations[number].purpose == PARKED else due
-        if next_pushes.get(number, CARRIED) is CARRIED:
-            next_pushes[number] = value
+        known = next_pushes.get(number)
+        if known is None or known[1] is CARRIED or (known[2] == UNKNOWN_EDGE and push[2] != UNKNOWN_EDGE):
+            next_pushes[number] = push
     about = -1 - activation.row.about
     _open_gates(run, frame, due, parked, about, deferred=False)
     if not any(activations[number].event < 0 for number in due):
         _open_gates(run, frame, due, parked, about, deferred=True)
         for number in [number for number in parked if activations[number].about == DEFERRED]:
-            value = parked.pop(number)
-            due.setdefault(run.get_activation(activations[number].node, frame, 0, -1, about).id, value)
+            target = run.get_activation(activations[number].node, frame, 0, -1, about).id
+            due.setdefault(target, (target, *parked.pop(number)[1:]))
     if not due:
         return []
     rank = plan.ranks
     order = sorted(
         due, key=lambda number: ((event := activations[number].event) >= 0, event, rank[activations[number].node])
     )
-    return [*((number, due[number]) for number in order), *parked.items()]
+    return [*(due[number] for number in order), *parked.values()]
 
 
 def _open_gates(
-    run: Run, frame: Frame, due: dict[int, Any], parked: dict[int, Any], about: int, *, deferred: bool
+    run: Run, frame: Frame, due: dict[int, Push], parked: dict[int, Push], about: int, *, deferred: bool
 ) -> None:
     """Replace the arrivals at each complete join by its target."""
     activations, gates = run.tables.activations, run.plan.waiting.gates
@@ -269,8 +262,9 @@ def _open_gates(
     for numbers in arrived.values():
         gate, _ = gates[activations[numbers[0]].about]
         if len(numbers) == gate.sources and (deferred or gate.target not in run.plan.deferred_nodes):
-            value = [parked.pop(number) for number in numbers][-1]
-            due.setdefault(run.get_activation(gate.target, frame, 0, -1, about).id, value)
+            _, value, edge = [parked.pop(number) for number in numbers][-1]
+            target = run.get_activation(gate.target, frame, 0, -1, about).id
+            due.setdefault(target, (target, value, edge))
 
 
 def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
@@ -279,10 +273,10 @@ def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
     If the limit of supersteps is reached, the node that ran last is next, and fails.
     """
     if _reaches_limit(run, activation, get_stage(run, activation).number, ends=True):
-        return [(run.get_activation(activation.node.index, frame, 0, -1, -1 - activation.row.about).id, CARRIED)]
+        return carry([run.get_activation(activation.node.index, frame, 0, -1, -1 - activation.row.about).id])
     if frame.parent is None:
         return []
-    return [(resume(run, frame), CARRIED)]
+    return carry([resume(run, frame)])
 
 
 def resume(run: Run, frame: Frame, event: int | None = None) -> int:
@@ -387,7 +381,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     """
     choose = node.node.params.get("choose")
     limit: int | None = node.node.params.get("max_supersteps")
-    asks = choose is not None or any(condition is not None for condition, _, _ in node.outgoing_edges)
+    asks = choose is not None or any(condition is not None for condition, *_ in node.outgoing_edges)
 
     def finish(work: Work, result: Any) -> Any:
         if type(result) is Outcome:  # first, because the other checks use abstract classes, which takes 1 µs
@@ -468,7 +462,7 @@ def _reaches_limit(run: Run, activation: Activation, number: int, *, ends: bool 
     return limit is not None and number >= limit
 
 
-def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any]) -> Sequence[str | SendTarget]:
+def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any]) -> Sequence[Target]:
     """Return the targets that a skipped node's `choose`, or its kind, chooses, as if it had written these values."""
     choose, choose_of_kind = activation.node.node.params.get("choose"), activation.node.kind.choose_after_skip
     if choose is None and choose_of_kind is None:
@@ -484,7 +478,7 @@ def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any
         work.scope = activation.scope
 
 
-def _to_route(work: Work, choice: Any) -> list[str | SendTarget]:
+def _to_route(work: Work, choice: Any) -> list[Target]:
     """Return what `choose` has returned as a route: one target, several, or None."""
     targets = list(choice) if isinstance(choice, list | tuple) else [] if choice is None else [choice]
     return [work.send(*to) if isinstance(to, Send) else to for to in targets if to != END]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from agentnb.board.paths import OPS, SET, apply_change
 from agentnb.board.scopes import Scope, put
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NO_ACTIVATION, Checkpoint, History
+from agentnb.engine.core.history import AGAIN, COUNTED, NO_ACTIVATION, Checkpoint, History, carry
 from agentnb.engine.core.run import CHECKPOINT_ROWS, NEVER, Run
 
 if TYPE_CHECKING:
@@ -365,8 +365,7 @@ def amend(run: Run, queue: list[int]) -> None:
     """Replace the frontier of the last step (an intervention)."""
     history = run.history
     row, pos = run.position - history.base, len(history.push_activations)
-    history.push_activations.extend(queue)
-    history.push_values.extend([CARRIED] * len(queue))
+    history.push(carry(queue))
     end = len(history.push_activations)
     history.push_ends[row] = end
     history.queue_starts[row] = pos

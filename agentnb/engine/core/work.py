@@ -18,7 +18,7 @@ from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
-from agentnb.recipe.model import Node
+from agentnb.recipe.model import Node, RouteTarget
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.effect import Effect
 
@@ -59,6 +59,9 @@ class SendTarget(NamedTuple):
     event: int
 
 
+Target = str | RouteTarget | SendTarget  # of a route; an id alone does not say which edge was chosen
+
+
 @dataclass(slots=True)
 class Outcome:
     """The result of a node beyond a dict of writes (a plain dict is short for `Outcome(dict)`).
@@ -73,7 +76,7 @@ class Outcome:
 
     writes: Mapping[str, Any] = field(default_factory=dict)
     nested_writes: Sequence[tuple[Path, Any]] = ()
-    route: Sequence[str | SendTarget] | None = None
+    route: Sequence[Target] | None = None
     value: Any = None
     thought: str | None = None
     action: Any = None
@@ -135,7 +138,7 @@ class Kind:
     returns_reduced: bool = False
     is_public: bool = True
     ignores_world: Callable[[Node], bool] | None = None
-    choose_after_skip: Callable[[Work], Sequence[str | SendTarget]] | None = None
+    choose_after_skip: Callable[[Work], Sequence[Target]] | None = None
 
 
 class Work:

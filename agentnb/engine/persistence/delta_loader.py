@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +19,7 @@ from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import (
     CARRIED,
+    UNKNOWN_EDGE,
     ActivationRow,
     Call,
     Event,
@@ -33,8 +36,10 @@ from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.engine.persistence.value_deltas import decode_difference, decode_value
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
+from agentnb.recipe.model import NOTHING
 from agentnb.text import get_class_name, safe_str
 
+UNRECORDED: Final = -2  # in `push_edges` while loading: the record does not say which edge it is
 _new_event = tuple.__new__  # the constructor of a named tuple costs twice as much
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
 
@@ -47,9 +52,10 @@ class DeltaLoader:
 
     Args:
         nodes: maps node numbers of the record to current ones, if they differ.
+        edges: maps edge numbers of the record to current ones, if they differ.
     """
 
-    def __init__(self, nodes: Mapping[int, int] | None = None) -> None:
+    def __init__(self, nodes: Mapping[int, int] | None = None, edges: Sequence[int] | None = None) -> None:
         self.tables = Tables()
         self.histories: list[History] = []
         self.recorded_calls: dict[int, dict[Key, Call]] = {}
@@ -64,7 +70,7 @@ class DeltaLoader:
         )
         self._columns: list[list[list[int]]] = []  # per history, the seven columns of its steps, as differences
         self._values: list[list[Any]] = []  # per history, the recorded values of its writes
-        self._nodes = nodes
+        self._nodes, self._edges = nodes, edges
 
     def add(self, slices: Iterable[Mapping[str, Any]]) -> None:
         """Add further deltas, in order.
@@ -87,9 +93,9 @@ class DeltaLoader:
         except _DAMAGED as error:
             raise make_damage_error(error) from error
 
-    def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Treat the following deltas as those of a plan with different node numbers."""
-        self._nodes = nodes
+    def renumber(self, nodes: Mapping[int, int], edges: Sequence[int]) -> None:
+        """Treat the following deltas as those of a plan with different numbers of nodes and edges."""
+        self._nodes, self._edges = nodes, edges
 
     def list_in_flight(self) -> set[int]:
         """Return the activations of the steps that are in flight."""
@@ -100,8 +106,14 @@ class DeltaLoader:
         calls = {activation: rows.values() for activation, rows in self.recorded_calls.items()}
         return InterruptedSteps(calls, self.sent_calls, self.recorded_events, self.recorded_times)
 
-    def finish(self) -> tuple[Tables, list[History]]:
+    def finish(
+        self, edges: Iterable[tuple[str, str]] = (), index: Mapping[str, int] = NOTHING
+    ) -> tuple[Tables, list[History]]:
         """Compute the checkpoints and the previous value of each write; return the tables and the histories.
+
+        Args:
+            edges: source and target of each edge, by number, for records without the edges that were taken.
+            index: the numbers of the nodes by id.
 
         Raises:
             StoreError: L402, this is not a run of agentnb, or it is damaged.
@@ -110,6 +122,8 @@ class DeltaLoader:
             check_nesting(self.tables)
             for history, columns in zip(self.histories, self._columns, strict=True):
                 _fill_steps(history, columns)
+            if any(UNRECORDED in history.push_edges for history in self.histories):
+                self._infer_edges([(index[source], index[target]) for source, target in edges])
             for history, values in zip(self.histories, self._values, strict=True):
                 StateProjection.of(history).fill(history, values, _EventValues(history).decode)
                 StateProjection.of(history).add_checkpoints(history)
@@ -118,6 +132,19 @@ class DeltaLoader:
         except _DAMAGED as error:
             raise make_damage_error(error) from error
         return self.tables, self.histories
+
+    def _infer_edges(self, edges: Sequence[tuple[int, int]]) -> None:
+        """Set the edges that are not recorded: if only one leads from a step's node to its target, it is that one."""
+        nodes = [row.node for row in self.tables.activations]
+        counts = Counter(edges)
+        only = {pair: number for number, pair in enumerate(edges) if counts[pair] == 1}
+        for history in self.histories:
+            for push, edge in enumerate(history.push_edges):
+                if edge == UNRECORDED:
+                    row, target = bisect_right(history.push_ends, push), nodes[history.push_activations[push]]
+                    follows = 0 < row < len(history.step_activations) and history.push_values[push] is not CARRIED
+                    pair = (nodes[history.step_activations[row]] if follows else -1, target)
+                    history.push_edges[push] = only.get(pair, UNKNOWN_EDGE)
 
     # -- parts of a delta ----------------------------------------------------------------------------------------
 
@@ -158,9 +185,19 @@ class DeltaLoader:
         history.write_codes.extend(codes)
         self._values[number] += values
         history.push_activations.extend(pushes)
+        history.push_edges.extend(self._get_edges(len(pushes), **rare))
         for name, rows in rare.items():
             _APPLIERS[name](self, history, rows)
         self._drop(committed)
+
+    def _get_edges(
+        self, count: int, edges: Sequence[int] | None = None, carried: Sequence[int] = (), **_: Any
+    ) -> Sequence[int]:
+        """Return the edges of the pushes of a part."""
+        if edges is None:
+            return [UNKNOWN_EDGE if len(carried) == count else UNRECORDED] * count
+        known = self._edges
+        return edges if known is None else [known[edge] if edge >= 0 else max(edge, UNRECORDED) for edge in edges]
 
     def _apply_fact(self, what: str, activation: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
@@ -327,6 +364,7 @@ def _get_part(row: list[Any]) -> Part:
 _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
+    "edges": lambda _joined, _history, _rows: None,
     "values": DeltaLoader._load_conditions,  # noqa: SLF001  (parts of it)
     "carried": DeltaLoader._load_carried,  # noqa: SLF001
     "asides": DeltaLoader._load_insertions,  # noqa: SLF001
@@ -409,7 +447,7 @@ def _fill_steps(history: History, columns: list[list[int]]) -> None:
 
 
 def load_document(document: Mapping[str, Any]) -> DeltaLoader:
-    """Return the finished tables and histories of a document that holds a version and `slices`.
+    """Return the finished tables and histories of a document that holds a version, `nodes`, `edges` and `slices`.
 
     Raises:
         StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.
@@ -418,10 +456,12 @@ def load_document(document: Mapping[str, Any]) -> DeltaLoader:
     loader = DeltaLoader()
     try:
         slices = list(document["slices"])
+        edges = [(source, target) for source, target, *_ in document["edges"]]
+        index = {id: number for number, (id, *_) in enumerate(document["nodes"])}
     except _DAMAGED as error:
         raise make_damage_error(error) from error
     loader.add(slices)
-    _, histories = loader.finish()
+    _, histories = loader.finish(edges, index)
     if histories:
         histories[-1].uncommitted_calls = tuple(row for rows in loader.recorded_calls.values() for row in rows.values())
     return loader

@@ -10,7 +10,7 @@ A delta is a mapping of what is new:
          writes  two lists: code, value as its difference from the previous one
          pushes  one list: activation
          rare    sparse data: "new" [parent, base, name], "amend" (the same three increases for the previous step,
-                 changed by an intervention), "reads", "values" of pushes, "carried" ...
+                 changed by an intervention), "reads", "values" and "edges" of pushes, "carried" ...
 
 In the payload of an event, a mapping is {"$": number of its shape, "v": its values}, and a write of a value that is a
 part of such a payload is {"$": "event", "v": [number of the event, name of the part]}.
@@ -45,7 +45,7 @@ from agentnb.text import LONGEST_TEXT, safe_str
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
-VERSION: Final = 2
+VERSION: Final = 3
 MOST_NAMES: Final = 32  # maximum number of names in a shape
 MOST_SHAPES: Final = 256  # limits the tables of a run whose mappings all have different names
 _get_step, _get_place = attrgetter("step"), attrgetter("at")
@@ -280,6 +280,8 @@ class DeltaEncoder:
         values = {at: value for at, value in enumerate(history.push_values[start:end], start) if value is not None}
         if carried := [at for at, value in values.items() if value is CARRIED]:
             rare["carried"] = carried
+        if len(carried) < end - start:
+            rare["edges"] = history.push_edges[start:end].tolist()
         if pushed := [at for at, value in values.items() if value is not CARRIED]:
             rare["values"] = [
                 [

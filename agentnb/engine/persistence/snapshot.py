@@ -8,11 +8,13 @@ from uuid import UUID
 
 from agentnb.board.codec import decode, encode
 from agentnb.clock import Clock
+from agentnb.engine.core.plan import match_edges
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, Json, collect_family
 from agentnb.engine.persistence.value_deltas import decode_value
 from agentnb.errors import Problem, StoreError
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Tables
@@ -34,6 +36,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
+        "edges": list_edges(run.plan),
         "slices": [encoder.encode_delta([(history, len(history.push_ends)) for history in histories])],
         "run": {"position": run.position, "given": encode(run.inputs, lenient=lenient), **encode_randomness(run),
                 **encode_state(run, encoder)},
@@ -66,7 +69,9 @@ def restore_run(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None 
         StoreError: L402, this is not a run; L403, a newer agentnb wrote it; L404, the plan does not fit.
     """
     check_version(document.get("version"))
-    joined = DeltaLoader(make_renumbering(plan, document.get("nodes", ())))
+    joined = DeltaLoader(
+        make_renumbering(plan, document.get("nodes", ())), renumber_edges(plan, document.get("edges", ()))
+    )
     joined.add(document["slices"])
     check_fit(plan, joined.tables, document["nodes"])
     return run_of(plan, joined, document["run"], clock)
@@ -77,7 +82,8 @@ def run_of(plan: Plan, joined: DeltaLoader, state: Mapping[str, Any], clock: Clo
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.time_travel import restore
 
-    tables, histories = joined.finish()
+    edges = [(edge.source, edge.target) for edge in plan.edges]
+    tables, histories = joined.finish(edges, plan.index)
     run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(state["seed"]))
     if "salt" in state:
         run.salt = UUID(state["salt"])
@@ -109,6 +115,17 @@ def make_renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
     return numbers
 
 
+def list_edges(plan: Plan) -> list[list[str]]:
+    """Return the edges of a plan by number, as `renumber_edges` reads them; their conditions are masked."""
+    return [[edge.source, edge.target, edge.kind, safe_str(edge.condition)] for edge in plan.edges]
+
+
+def renumber_edges(plan: Plan, rows: Sequence[Sequence[Any]]) -> list[int]:
+    """Return the number that this plan assigns to each edge of a record; UNKNOWN_EDGE for edges that it lacks."""
+    recorded = [(source, target, kind, safe_str(condition)) for source, target, kind, condition, *_ in rows]
+    return match_edges(recorded, [(source, target, kind, text) for source, target, kind, text in list_edges(plan)])
+
+
 def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
     """Raise an error if a run was recorded with nodes that the plan lacks or has in another region.
 
@@ -131,4 +148,14 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-__all__ = ["check_fit", "dump", "encode_randomness", "encode_state", "make_renumbering", "restore_run", "run_of"]
+__all__ = [
+    "check_fit",
+    "dump",
+    "encode_randomness",
+    "encode_state",
+    "list_edges",
+    "make_renumbering",
+    "renumber_edges",
+    "restore_run",
+    "run_of",
+]

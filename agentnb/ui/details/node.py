@@ -126,7 +126,7 @@ def _iter_facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
         yield "steps", "are not counted towards max_steps"
     if node.rescue is not None:
         route = node.rescue.route
-        targets = "its ordinary edges" if route is None else ", ".join(route) or "nowhere"
+        targets = "its ordinary edges" if route is None else ", ".join(to.node for to in route) or "nowhere"
         yield (
             "when it fails",
             f"goes {targets}" + (f", writes {', '.join(node.rescue.writes)}" if node.rescue.writes else ""),

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ABSENT, FrozenList
 from agentnb.engine.core.history import (
     CARRIED,
-    ERROR,
     PHASES,
-    STATUS,
     STATUSES,
     UNCAUGHT,
+    UNKNOWN_EDGE,
     Call,
     Event,
     Failure,
@@ -33,7 +32,6 @@ from agentnb.ui.details.node import describe_event
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import ActivationRow, History
-    from agentnb.recipe.model import Edge
     from agentnb.session import Session
     from agentnb.trace.row_index import StepIndex
 
@@ -214,22 +212,15 @@ def _describe_delivery(session: Session, activation: ActivationRow, cells: Cells
 def _iter_taken_edges(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
     """Yield the edges that a step took, with the results of their conditions."""
     run, row = get_state(session).run, number - history.base
-    source = run.get_node_id(history.step_activations[row])
-    failed = history.step_flags[row] & STATUS == ERROR
     for push in range(history.push_ends[row - 1], history.push_ends[row]):
         target, value = run.tables.activations[history.push_activations[push]], history.push_values[push]
         if value is CARRIED or target.node < 0 or target.event >= 0:
             continue
         name = run.get_node_id(history.push_activations[push])
-        edge = _find_edge(session, source, name, failed=failed)
-        text = "" if value is None else to_line(value)
+        number, text = history.push_edges[push], "" if value is None else to_line(value)
+        edge = None if number == UNKNOWN_EDGE else run.plan.edges[number]
         kind, condition = ("", "") if edge is None else (edge.kind, to_line(edge.condition))
         yield {"target": to_line(name), "kind": kind, "condition": condition, "value": text[:_SHORT]}
-
-
-def _find_edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
-    edges = [edge for edge in session.recipe.edges if (edge.source, edge.target) == (source, target)]
-    return min(edges, key=lambda edge: (edge.kind in ("error", "timeout")) != failed, default=None)
 
 
 def _explain_activations(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]]:

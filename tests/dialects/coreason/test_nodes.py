@@ -8,7 +8,7 @@ from agentnb.dialects.coreason.parts.sections_schema import PolicyConfig
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RouterNode
 from agentnb.errors import Place
 from agentnb.load import load
-from agentnb.recipe.model import Rescue
+from agentnb.recipe.model import Rescue, RouteTarget
 from agentnb.session import Session
 from tests.dialects.coreason.recipe_texts import agent, content, router
 from tests.session.small_sessions import path
@@ -121,9 +121,9 @@ def test_a_node_continues_by_its_edges(kind):
 
 def test_a_choosing_node_continues_by_its_default_route():
     ignore = {"recovery": {"behavior": "ignore"}}
-    assert node("router", **ignore).rescue == Rescue({}, ("d",))
+    assert node("router", **ignore).rescue == Rescue({}, (RouteTarget("d", "otherwise"),))
     assert node("router", default_route="", **ignore).rescue == Rescue({}, ())
-    assert node("evaluator", **ignore).rescue == Rescue({}, ("done",))
+    assert node("evaluator", **ignore).rescue == Rescue({}, (RouteTarget("done", "pass"),))
     assert node("evaluator", pass_route="", **ignore).rescue == Rescue({}, ())
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentnb.dialects.coreason.api import GraphExecutor
 from agentnb.dialects.coreason.parts.parallel_sections import make_sections
 from agentnb.load import load
-from agentnb.recipe.model import ROOT, Edge, Node, Rescue
+from agentnb.recipe.model import ROOT, Edge, Node, Rescue, RouteTarget
 from agentnb.session import Session
 from tests.dialects.coreason.recipe_texts import agent, content, router
 from tests.session.small_sessions import path
@@ -190,7 +190,9 @@ def test_a_fallback_inside_the_branch_is_kept():
 
 
 def test_a_fallback_to_the_join_keeps_its_writes():
-    nodes = {name: Node(name, "noop") for name in "fbj"} | {"a": Node("a", "noop", rescue=Rescue({"x": 1}, ("j",)))}
+    nodes = {name: Node(name, "noop") for name in "fbj"} | {
+        "a": Node("a", "noop", rescue=Rescue({"x": 1}, (RouteTarget("j", "pass"),)))
+    }
     edges = tuple(Edge(source, target) for source, target in DIAMOND)
     sections = make_sections(nodes, edges, "f")
     assert sections.nodes["a"].rescue == Rescue({"x": 1}, ())

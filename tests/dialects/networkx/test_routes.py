@@ -41,7 +41,7 @@ def test_routes_are_drawn():
 
 def test_an_edge_with_a_value_becomes_a_route():
     recipe = load(graph(("r", "a", {"value": "x"}), ("r", "b", {"kind": "route"})))
-    assert chosen(recipe) == ({"x": "a"}, "b", [("a", "x"), ("b", "")])
+    assert chosen(recipe) == ({"x": "a"}, "b", [("a", "x"), ("b", "otherwise")])
     assert recipe.check() == []
 
 
@@ -125,7 +125,7 @@ def test_missing_required_parameters_of_a_kind_are_reported(kind, given, missing
         ([], {"default": "a"}, {}, "a", [("a", "otherwise")]),
         ([("a", {"value": "x"})], {"routes": {"x": "b"}}, {"x": "b"}, None, [("a", "x"), ("b", "x")]),
         ([("a", {"value": "x"})], {"routes": {"x": "a"}}, {"x": "a"}, None, [("a", "x")]),
-        ([("a", {"kind": "route"})], {"default": "b"}, {}, "a", [("a", "")]),
+        ([("a", {"kind": "route"})], {"default": "b"}, {}, "a", [("a", "otherwise")]),
         ([("a", {})], {"default": "a"}, {}, "a", [("a", "otherwise")]),
         ([("a", {"value": 1}), ("b", {"value": True})], {}, {"1": "a", "True": "b"}, None, [("a", "1"), ("b", "True")]),
     ],

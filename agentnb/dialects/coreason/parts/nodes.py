@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.coreason.parts.field_schemas import make_output_schema
 from agentnb.errors import Place
-from agentnb.recipe.model import Node, Rescue, freeze_mapping
+from agentnb.recipe.descriptions import OTHERWISE
+from agentnb.recipe.model import Node, Rescue, RouteTarget, freeze_mapping
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.parts.profiles import ModelChoice
@@ -164,10 +165,10 @@ def _make_rescue(node: RecipeNode) -> Rescue | None:
     if recovery is None or recovery.behavior not in ("continue_with_default", "ignore"):
         return None
     default = recovery.default_output if recovery.behavior == "continue_with_default" else None
-    route: tuple[str, ...] | None = None
+    route: tuple[RouteTarget, ...] | None = None
     if node.type in ("router", "evaluator"):  # their edges are never evaluated
-        target = node.default_route if node.type == "router" else node.pass_route
-        route = (target,) if target else ()
+        target, condition = (node.default_route, OTHERWISE) if node.type == "router" else (node.pass_route, "pass")
+        route = (RouteTarget(target, condition),) if target else ()
     return Rescue(freeze_mapping(default or {}), route)
 
 

@@ -306,8 +306,8 @@ class _SectionBuilder:
 
     def _make_rescue(self, node: Node) -> Rescue | None:
         """Return how a node continues after a failure: a fallback to the meeting point ends its branch."""
-        route = (node.rescue and node.rescue.route) or ()
-        if not any(self._is_leaving_branch(node.id, target) for target in (*route, *self.fallbacks[node.id])):
+        targets = [to.node for to in (node.rescue and node.rescue.route) or ()]
+        if not any(self._is_leaving_branch(node.id, target) for target in (*targets, *self.fallbacks[node.id])):
             return node.rescue
         return Rescue(node.rescue.writes if node.rescue else MappingProxyType({}), ())
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts.caches import hash_cache_key
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_input, make_outcome_of_updates, to_updates
+from agentnb.dialects.langgraph.parts.node_call import (
+    NodeCall,
+    make_input,
+    make_outcome_of_updates,
+    read_target,
+    to_updates,
+)
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_write, to_plain_write
 from agentnb.engine.core.supersteps import get_stage, iter_superstep_steps, list_events_of_node
 from agentnb.engine.core.work import Outcome
@@ -16,7 +22,7 @@ from agentnb.world.effect import Effect
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agentnb.engine.core.work import SendTarget, Work
+    from agentnb.engine.core.work import Target, Work
 
 _GET, _SET = "get", "set"
 
@@ -32,7 +38,7 @@ class CachedCall:
         self.call, self.cache, self.namespace, self.policy = call, cache, namespace, policy
         self._chosen: tuple[Any, dict[str, int]] = None, {}  # a superstep; key -> event of the only lookup
 
-    def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
+    def choose_after_skip(self, work: Work) -> Sequence[Target]:
         """Return the targets that the node's conditional edges choose if the node is skipped."""
         return self.call.choose_after_skip(work)
 
@@ -50,7 +56,7 @@ class CachedCall:
                 updates = to_updates(plan, work, [write for write in past if write[0] in plan.channels.channels])
                 static = list(plan.static)
                 control = [write for write in past if write not in static and not _is_update(plan, write[0])]
-                return make_outcome_of_updates(plan, work, updates, control)
+                return make_outcome_of_updates(plan, work, updates, [*map(read_target, control)])
         result = self.call(work)
         if isawaitable(result):
             result = await result

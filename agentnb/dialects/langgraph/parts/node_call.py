@@ -34,6 +34,7 @@ from agentnb.engine.core.supersteps import (
 from agentnb.engine.core.waits import get_sent_input
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
+from agentnb.recipe.model import RouteTarget
 from agentnb.recipe.user_functions import get_own_attribute
 from agentnb.text import safe_str
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from agentnb.dialects.langgraph.parts.channels import Channels
     from agentnb.engine.core.history import Event
-    from agentnb.engine.core.work import Work
+    from agentnb.engine.core.work import Target, Work
 
 
 class Update(NamedTuple):
@@ -61,18 +62,24 @@ _AWAITED: Final = "awaited"
 
 @dataclass(frozen=True)
 class Branch:
-    """A conditional edge: the spec, how its path is called, and the keys and the class of its argument."""
+    """A conditional edge: the spec, how its path is called, and the keys and the class of its argument.
+
+    `conditions` maps the values of its path map to the conditions of the edges in the recipe.
+    """
 
     spec: Any
     callers: Callers
     keys: Sequence[str]
     mapper: Callable[[Any], Any] | None
+    conditions: Mapping[Any, str]
 
     def collect(self, results: list[Any], result: Any, chosen: Any, config: dict[str, Any]) -> None:
-        """Add the targets that a condition has chosen: names, translated by the path map if there is one, and Sends."""
+        """Add the targets that a condition has chosen: nodes, with the value that chose each of them, and Sends."""
+        values, conditions = chosen if isinstance(chosen, list | tuple) else [chosen], self.conditions
 
         def keep(packets: Sequence[Any], _static: bool = False) -> list[Any]:
-            results.extend(packet for packet in packets if packet != END)
+            results.extend(packet if isinstance(packet, lg.Send) else RouteTarget(packet, conditions.get(value, packet))
+                           for value, packet in zip(values, packets, strict=True) if packet != END)  # fmt: skip
             return []
 
         self.spec._finish(keep, result, chosen, config)  # noqa: SLF001  (LangGraph's own checks of what is chosen)
@@ -254,7 +261,7 @@ class NodeCall:
     def _get_limit(self, work: Work) -> TimeLimit | None:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
 
-    def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
+    def choose_after_skip(self, work: Work) -> Sequence[Target]:
         """Return the targets that the conditional edges choose if this node is skipped.
 
         Raises:
@@ -277,8 +284,7 @@ class NodeCall:
             raise
         except Exception as error:
             raise _make_skip_error(plan, f"{type(error).__name__}: {safe_str(error, 2_000)}") from error
-        control = [(_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in targets]
-        return make_outcome_of_updates(plan, work, (), control).route or ()
+        return make_outcome_of_updates(plan, work, (), targets).route or ()
 
     def make_routed_outcome(
         self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]
@@ -591,15 +597,21 @@ def make_outcome(
             raise _make_no_parent_error(plan, upward) from upward
         return Outcome(route=[work.end_frame("command", to_plain_command(upward.args[0]))])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
-    chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in results)]
+    gone_to = [RouteTarget(to, "") if isinstance(to, str) else to for to in map(read_target, control)]
     known = list_updates(plan, work, result, sent) if updates is None else updates
-    return make_outcome_of_updates(plan, work, known, chosen)
+    return make_outcome_of_updates(plan, work, known, [*gone_to, *results])
+
+
+def read_target(write: tuple[str, Any]) -> Any:
+    """Return the target of one of LangGraph's writes: a Send, or the name of a node."""
+    name, value = write
+    return value if name == _TASKS else name[len(_TO) :]
 
 
 def make_outcome_of_updates(
-    plan: NodePlan, work: Work, updates: Updates, control: Sequence[tuple[str, Any]]
+    plan: NodePlan, work: Work, updates: Updates, targets: Sequence[str | RouteTarget | lg.Send]
 ) -> Outcome:
-    """Return the outcome for a node's updates and for LangGraph's writes to the targets that it chose.
+    """Return the outcome for a node's updates and the targets that it chose.
 
     The outcome's `result` contains all of LangGraph's writes of the node, in order.
     """
@@ -611,13 +623,17 @@ def make_outcome_of_updates(
             writes[key] = _join(writes[key], write, key)
         else:
             raise _make_merge_error(f"At key {key!r}: can receive only one value per step")
-    route: list[str | SendTarget] = []
-    for name, value in control:
-        target = value.node if name == _TASKS else name[len(_TO) :]
-        if target not in plan.names:  # LangGraph logs a warning and continues
-            work.emit("unknown_target", {"target": target})
+    route: list[Target] = []
+    control: list[tuple[str, Any]] = []
+    for to in targets:
+        name = to if isinstance(to, str) else to.node
+        control.append((_TASKS, to) if isinstance(to, lg.Send) else (_TO + name, None))
+        if name not in plan.names:  # LangGraph logs a warning and continues
+            work.emit("unknown_target", {"target": name})
+        elif isinstance(to, lg.Send):
+            route.append(_make_send_target(plan, work, to))
         else:
-            route.append(_make_send_target(plan, work, value) if name == _TASKS else plan.prefix + target)
+            route.append(plan.prefix + to if isinstance(to, str) else RouteTarget(plan.prefix + name, to.condition))
     values = [(key, value) for key, value, _ in updates]
     return Outcome(writes, route=route or None, result=[*values, *plan.static, *control])
 
@@ -676,6 +692,7 @@ __all__ = [
     "make_outcome",
     "make_outcome_of_updates",
     "read_input",
+    "read_target",
     "read_updates",
     "to_updates",
 ]

@@ -337,7 +337,8 @@ class _Translation:
             keys = list(builder.schemas[schema])
             mapper = graph.schema_to_mapper.get(schema)
             callers = make_callers(spec.path)
-            branches.append(Branch(spec, callers, "__root__" if keys == ["__root__"] else keys, mapper))
+            conditions = {value: str(value) for value in spec.ends or ()}
+            branches.append(Branch(spec, callers, "__root__" if keys == ["__root__"] else keys, mapper, conditions))
         return branches
 
     def _add_edges(self, builder: Any, prefix: str, place: Place) -> None:
@@ -363,8 +364,7 @@ class _Translation:
                       for value, end in ends.items() if end != END]  # fmt: skip
         ends = spec.ends or ()
         edges += [Edge(prefix + name, prefix + end, "route", place=place) for end in ends if end != END]
-        unique = {(edge.source, edge.target): edge for edge in reversed(edges)}
-        return list(reversed(unique.values()))
+        return list({(edge.target, edge.condition): edge for edge in edges}.values())
 
     def _translate_start(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> StartCall:
         builder, process, channels = graph.builder, graph.nodes[START], self.channels[region]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -40,20 +41,20 @@ class Routes:
     def _find_target(self, node: Any) -> str:
         return END if node is None or (isinstance(node, str) and node == END) else self.level.id_of(node)
 
-    def keeps(self, edge: Edge, problems: list[Problem]) -> bool:
-        """Add an edge from this router; return True if it remains a plain edge."""
+    def add(self, edge: Edge, problems: list[Problem]) -> Edge | None:
+        """Add an edge from this router; return it as it is in the recipe, None if it is not."""
         if edge.kind == "route":
-            self.drawn.add((edge.condition or OTHERWISE, edge.target))
             if not edge.condition:
-                self.default = edge.target
+                self.default, edge = edge.target, replace(edge, condition=OTHERWISE)
             else:
                 self.routes.setdefault(edge.condition, edge.target)
-            return True
+            self.drawn.add((edge.condition, edge.target))
+            return edge
         if edge.kind not in ORDINARY:
-            return True
+            return edge
         if edge.target != self.default and edge.target not in self.routes.values():
             problems.append(make_ignored_edge_problem(edge, self.node.kind, str(edge.place)))
-        return False
+        return None
 
     def iter_undrawn_edges(self) -> Iterator[Edge]:
         """Yield an edge for each route without an edge in the graph."""

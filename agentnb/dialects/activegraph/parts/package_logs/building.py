@@ -33,6 +33,7 @@ from agentnb.engine.core.history import (
     COUNTED,
     ERROR,
     OK,
+    UNKNOWN_EDGE,
     ActivationRow,
     Event,
     Failure,
@@ -186,9 +187,7 @@ class _Builder:
         history.push_ends[-1] = len(history.push_activations)
 
     def _push(self, numbers: Iterable[int], value: Any) -> None:
-        for number in numbers:
-            self.history.push_activations.append(self.activations[number])
-            self.history.push_values.append(value)
+        self.history.push([(self.activations[number], value, UNKNOWN_EDGE) for number in numbers])
 
     def _step(self, number: int, delivery: Delivery) -> None:
         """Append a delivery: its events, their writes, its reads and its calls."""
