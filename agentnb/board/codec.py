@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import is_dataclass
@@ -25,7 +26,7 @@ from uuid import UUID
 
 from agentnb.board import external_types
 from agentnb.board.attributes import read_attributes, split_attributes
-from agentnb.board.decoders import DECODERS, Record, encode_offset, encode_zone, name_of
+from agentnb.board.decoders import COLLECTIONS, DECODERS, FACTORIES, Record, encode_offset, encode_zone, name_of
 from agentnb.board.masking import mask_value
 from agentnb.board.values import (
     ABSENT,
@@ -116,6 +117,9 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
         return encode_atom(value)
     if cls is float:
         return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
+    template = value.template if cls is FrozenDict or cls is FrozenList else None
+    if template is not None and type(template).__name__ in COLLECTIONS:
+        return _encode_collection(template, value, lenient)
     if cls is dict or cls is FrozenDict:
         return _encode_mapping(value, lenient)
     if cls is list or cls is FrozenList:
@@ -245,6 +249,18 @@ def _encode_mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
             return pairs
     return {TAG: "dict", "v": [[encode(name, lenient=lenient), encode(item, name, lenient=lenient)]
                                for name, item in value.items()]}  # fmt: skip
+
+
+def _encode_collection(template: Any, items: Any, lenient: bool) -> Json:
+    """Encode a collection of the standard library by its items; the items of a deque are a list."""
+    kind = type(template)
+    document: dict[str, Any] = {TAG: "collection", "type": kind.__name__}
+    if kind is deque:
+        return document | {"maxlen": template.maxlen, "v": [encode(item, lenient=lenient) for item in items]}
+    factory: Any = getattr(template, "default_factory", None)
+    if factory in FACTORIES.values():
+        document["factory"] = factory.__name__
+    return document | {"v": _encode_mapping(items, lenient)}
 
 
 def is_stored_unchanged(value: Any) -> bool:
@@ -396,6 +412,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     FrozenArray: lambda value, key, lenient: _encode_array(value.array, key, lenient),
     Record: lambda value, *_: value.document,
     Opaque: _encode_opaque,
+    **dict.fromkeys(COLLECTIONS.values(), lambda value, _, lenient: _encode_collection(value, value, lenient)),
 }
 # The encoders by base class; the first match applies.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (

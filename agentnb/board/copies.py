@@ -52,7 +52,7 @@ def make_reader_copy(value: Any) -> Any:
     A small value is copied at once, to plain lists and dicts; parts of a large one are copied when they are read.
     """
     cls = type(value)
-    if (cls is FrozenDict or cls is FrozenList) and value.extent[2] > SMALL:
+    if (cls is FrozenDict or cls is FrozenList) and value.template is None and value.extent[2] > SMALL:
         return _copy_of(value)
     return thaw(value)
 
@@ -60,7 +60,9 @@ def make_reader_copy(value: Any) -> Any:
 def _copy_of(value: Any) -> Any:
     """Return a copy of a frozen value that copies its parts when they are read."""
     cls = type(value)
-    return _make_dict(value) if cls is FrozenDict else _list_of(value) if cls is FrozenList else thaw(value)
+    if (cls is not FrozenDict and cls is not FrozenList) or value.template is not None:
+        return thaw(value)
+    return _make_dict(value) if cls is FrozenDict else _list_of(value)
 
 
 def _make_dict(frozen: FrozenDict, changes: Changes | None = None) -> Any:
@@ -469,7 +471,7 @@ def _take_cached_copies(reader: LazyList, source: FrozenList) -> bool:
     copies, items, size = loan.copies, source.items, source.size
     if loan.usable and len(copies) < size:
         added = items[len(copies) : size]
-        loan.usable = {*map(type, added)} == {FrozenDict}
+        loan.usable = {*map(type, added)} == {FrozenDict} and all(item.template is None for item in added)
         if loan.usable:
             copies.extend([_make_dict(item, loan.changes) for item in added])
     if not loan.usable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
@@ -12,7 +13,7 @@ from decimal import Decimal
 from enum import Enum, Flag
 from fractions import Fraction
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -179,6 +180,23 @@ def _decode_timezone(document: Mapping[str, Any], _: Decode | None) -> timezone:
     return plain if plain.tzname(None) == name else timezone(offset, name)
 
 
+# The collections of the standard library that are restored with their class, and the factories of a `defaultdict`.
+COLLECTIONS: Final[Mapping[str, type]] = {cls.__name__: cls for cls in (Counter, OrderedDict, defaultdict, deque)}
+FACTORIES: Final[Mapping[str, type]] = {cls.__name__: cls for cls in (bool, dict, float, int, list, set, str, tuple)}
+
+
+def _decode_collection(document: Mapping[str, Any], decode: Decode) -> Any:
+    kind, items = COLLECTIONS[document["type"]], decode(document["v"])
+    if kind is deque:
+        return deque(items, document["maxlen"])
+    if kind is defaultdict:
+        factory = document.get("factory")
+        return defaultdict(None if factory is None else FACTORIES[factory], items)
+    restored = kind()
+    (OrderedDict if kind is OrderedDict else dict).update(restored, items)
+    return restored
+
+
 DECODERS: dict[str, Reader] = {
     "masked": lambda document, _: Masked(document["v"]) if isinstance(document.get("v"), str) else MASK,
     "absent": lambda *_: ABSENT,
@@ -204,6 +222,7 @@ DECODERS: dict[str, Reader] = {
     "enum": _decode_enum,
     "namedtuple": _decode_namedtuple,
     "dataclass": _decode_dataclass,
+    "collection": _decode_collection,
     "model": _decode_model,
     "array": external_types.load_array,
     "pandas": lambda document, _: external_types.load_scalar(document),

@@ -238,8 +238,9 @@ class _Masking:
             }
         if kind is FrozenList:
             return [self.mask_value(item, depth) for item in value]
-        if issubclass(kind, list):
-            return [self.mask_value(item, depth) for item in list.__iter__(value)]
+        if issubclass(kind, list | deque):
+            base: Any = list if issubclass(kind, list) else deque
+            return [self.mask_value(item, depth) for item in base.__iter__(value)]
         if issubclass(kind, tuple):
             names = kind._fields if is_named_tuple(kind) else ()  # type: ignore[attr-defined]  # checked by is_named_tuple
             named = (

@@ -14,6 +14,7 @@ from agentnb.board.values import (
     freeze,
     make_frozen_dict,
     make_frozen_list,
+    with_template,
 )
 from agentnb.errors import BoardError, Problem, with_article
 
@@ -109,7 +110,8 @@ def _check_in_dict(value: FrozenDict, key: str | int, part: Any) -> FrozenDict:
         parts.pop(key, None)
     else:
         parts[key] = part
-    return make_frozen_dict(parts)
+    changed = make_frozen_dict(parts)
+    return changed if value.template is None else with_template(changed, value.template)
 
 
 def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> FrozenList:
@@ -127,12 +129,9 @@ def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> 
             )
         )
     if part is ABSENT:
-        return make_frozen_list(value.items[:index] + value.items[index + 1 : value.size])
-    if index == len(value):
-        return value.with_item(part)
-    items = value.items[: value.size]
-    items[index] = part
-    return make_frozen_list(items)
+        changed = make_frozen_list(value.items[:index] + value.items[index + 1 : value.size])
+        return changed if value.template is None else with_template(changed, value.template)
+    return value.with_item(part) if index == len(value) else value.replace_items({index: part})
 
 
 def _append(value: Any, new: Any, path: Path) -> FrozenList:

@@ -7,6 +7,7 @@ mutable copy for a reader; `is_unchanged` detects whether that copy was changed.
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -16,7 +17,7 @@ from itertools import islice
 from operator import eq, is_
 from pathlib import PurePath
 from types import NoneType
-from typing import Any, Final, Self, SupportsIndex, TypeAlias
+from typing import Any, Final, Self, SupportsIndex, TypeAlias, TypeVar
 from uuid import UUID
 
 from agentnb.board import external_types
@@ -89,10 +90,14 @@ class BuiltinLike(type):
 
 
 class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
-    """An immutable mapping. `flat`: it has atoms only, none of which has to be thawed."""
+    """An immutable mapping. `flat`: it is thawed to a dict, and has atoms only, none of which has to be thawed.
 
-    __slots__ = ("extent", "flat")
+    `template` is an empty mapping of the class that it is thawed to, such as a `defaultdict`; None for a dict.
+    """
+
+    __slots__ = ("extent", "flat", "template")
     flat: bool
+    template: Any
     extent: Extent
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
@@ -109,14 +114,15 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
 
     It is a list so that code in C accepts it. Its own memory has the items only once it is part of another value (see
     `expose`); all methods read `items`. `shared`: it has grown out of another list. `loan` has the copies of the items
-    that were handed out to readers.
+    that were handed out to readers. `template` is an empty deque if it is thawed to one; None for a list.
     """
 
-    __slots__ = ("extent", "flat", "items", "loan", "shared", "size")
+    __slots__ = ("extent", "flat", "items", "loan", "shared", "size", "template")
 
     def __init__(self, items: list[Any], size: int, flat: bool, extent: Extent) -> None:
         self.items, self.size, self.flat, self.extent = items, size, flat, extent
         self.loan: Any = None
+        self.template: Any = None
         self.shared = False
 
     def __len__(self) -> int:
@@ -167,7 +173,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
             items.append(item)
         grown = FrozenList(items, size + 1, flat, extent)
         grown.loan, grown.shared = loan, True
-        return grown
+        return grown if self.template is None else with_template(grown, self.template)
 
     def replace_items(self, parts: Mapping[int, Any]) -> FrozenList:
         """Return this list with other frozen items at some indexes."""
@@ -178,7 +184,8 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
             levels, total = max(levels, new_extent[0] + 1), total + new_extent[1] - old_extent[1]
             weight, plain = weight + new_extent[2] - old_extent[2], plain and new_extent[3]
             items[index] = part
-        return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total, weight, plain))
+        result = FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total, weight, plain))
+        return result if self.template is None else with_template(result, self.template)
 
 
 def _wrap_items(name: str) -> Callable[..., Any]:
@@ -374,9 +381,30 @@ def _make_bounds_error(value: Any, why: str) -> BoardError:
 def make_frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     """Return a FrozenDict of parts that are already frozen."""
     result = FrozenDict(parts)
+    result.template = None
     result.flat = ATOMS.issuperset(map(type, parts.values()))
     result.extent = (1, 1, 1 + len(parts), True) if result.flat else _measure_around(parts.values())
     return result
+
+
+def get_class(value: Any) -> type:
+    """Return the class that a frozen value had when it was written."""
+    cls = type(value)
+    if cls is FrozenDict or cls is FrozenList:
+        return type(value.template) if value.template is not None else dict if cls is FrozenDict else list
+    if cls is FrozenSet:
+        return set
+    source = {FrozenRecord: "template", FrozenArray: "array", Opaque: "value"}.get(cls)
+    return cls if source is None else type(getattr(value, source))
+
+
+FrozenCollection = TypeVar("FrozenCollection", FrozenDict, FrozenList)
+
+
+def with_template(frozen: FrozenCollection, template: Any) -> FrozenCollection:
+    """Make a new frozen collection one that is thawed to the class of an empty `template`; return it."""
+    frozen.template, frozen.flat, frozen.extent = template, False, _hide(frozen.extent)
+    return frozen
 
 
 def make_frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
@@ -395,7 +423,7 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
     """Freeze a mapping part by part; see `freeze`."""
     if not ATOMS.issuperset(map(type, value)):
         _check_members((key for key in value if issubclass(type(key), tuple | frozenset)), walk)
-    if type(like) is not FrozenDict:
+    if type(like) is not FrozenDict or like.template is not None:
         return make_frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
     get_old = like.get
     parts = {key: freeze(item, get_old(key, ABSENT), walk) for key, item in value.items()}
@@ -406,7 +434,7 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
 
 def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     """Freeze a list item by item; see `freeze`."""
-    if type(like) is not FrozenList:
+    if type(like) is not FrozenList or like.template is not None:
         if ATOMS.issuperset(map(type, value)):
             return make_frozen_list(value[:])
         return make_frozen_list([freeze(item, ABSENT, walk) for item in value])
@@ -522,7 +550,41 @@ def _freeze_record(value: Any, attributes: dict[str, Any], like: Any, walk: Walk
 
 def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:
     items = to_items(value)
-    return _freeze_by_reference(value, like) if items is UNREADABLE else freeze_dict(items, like, walk)
+    if items is UNREADABLE:
+        return _freeze_by_reference(value, like)
+    if issubclass(type(value), dict):
+        return _freeze_with_template(value, items, like, walk)
+    return freeze_dict(items, like, walk)
+
+
+def _freeze_with_template(value: Any, items: Any, like: Any, walk: Walk) -> Any:
+    """Freeze a collection of another class than dict and list, which it is thawed to."""
+    template = call(_make_empty, value)
+    is_dict = type(items) is dict
+    same: Any = ABSENT
+    if type(like) is (FrozenDict if is_dict else FrozenList) and type(like.template) is type(template):
+        if is_unchanged(value, like):
+            return like
+        same = make_frozen_dict(like) if type(like) is FrozenDict else make_frozen_list([*like])
+    frozen: Any = freeze_dict(items, same, walk) if is_dict else freeze_list(items, same, walk)
+    return frozen if template is UNREADABLE else with_template(frozen, template)
+
+
+def _make_empty(value: Any) -> Any:
+    """Return an empty collection of the class of another one, with its attributes."""
+    empty = copy.copy(value)
+    (OrderedDict if isinstance(empty, OrderedDict) else dict if isinstance(empty, dict) else deque).clear(empty)
+    return empty
+
+
+def _fill(template: Any, items: Any) -> Any:
+    """Return a copy of an empty collection with these items; its own methods are not called."""
+    filled = copy.copy(template)
+    if isinstance(filled, deque):
+        deque.extend(filled, items)
+    else:
+        (OrderedDict if isinstance(filled, OrderedDict) else dict).update(filled, items)
+    return filled
 
 
 def to_items(value: Mapping[Any, Any]) -> Any:
@@ -546,6 +608,8 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
         return _freeze_mapping(value, like, walk)
     if issubclass(cls, list | tuple | set | frozenset):
         return _freeze_collection(value, cls, like, walk)
+    if issubclass(cls, deque):
+        return _freeze_with_template(value, [*deque.__iter__(value)], like, walk)
     attributes = read_attributes(value)
     if attributes is not None:
         return _freeze_record(value, attributes, like, walk)
@@ -624,13 +688,17 @@ def thaw(value: Any) -> Any:
     if cls in ATOMS:
         return value
     if cls is FrozenDict:
-        return {**value} if value.flat else {key: thaw(item) for key, item in value.items()}
+        if value.flat:
+            return {**value}
+        parts = {key: thaw(item) for key, item in value.items()}
+        return parts if value.template is None else _fill(value.template, parts)
     if cls is FrozenList:
         items = value.items[: value.size]
         if value.flat:
             return items
         # `{**item}` copies twice as fast as `dict(item)`, and a list of messages is read in every step.
-        return [{**item} if type(item) is FrozenDict and item.flat else thaw(item) for item in items]
+        items = [{**item} if type(item) is FrozenDict and item.flat else thaw(item) for item in items]
+        return items if value.template is None else _fill(value.template, items)
     if cls is FrozenSet:
         return set(value)
     if cls is FrozenRecord:
@@ -642,8 +710,7 @@ def thaw(value: Any) -> Any:
     if cls is Opaque:
         return value.value
     if issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(value))):
-        parts = map(thaw, tuple.__iter__(value))
-        return rebuild_tuple(cls, parts)
+        return rebuild_tuple(cls, map(thaw, tuple.__iter__(value)))
     return value
 
 
@@ -662,11 +729,15 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
     if cls in ATOMS:  # they may be equal and still differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00")
         return type(copied) is cls and bool(copied == frozen) and (cls is str or repr(copied) == repr(frozen))
     if cls is FrozenDict:
-        if type(copied) is not dict or len(copied) != len(frozen):
+        kind = dict if frozen.template is None else type(frozen.template)
+        if type(copied) is not kind or len(copied) != len(frozen):
             return False
         return _are_same_keys(copied, frozen) and all(map(is_unchanged, copied.values(), frozen.values()))
     if cls is FrozenList:
-        if type(copied) is not list or len(copied) != frozen.size:
+        if (
+            type(copied) is not (list if frozen.template is None else type(frozen.template))
+            or len(copied) != frozen.size
+        ):
             return False
         return all(map(is_, copied, frozen.items)) or all(map(is_unchanged, copied, frozen.items))
     return _is_other_unchanged(copied, frozen, cls)
@@ -681,6 +752,8 @@ def are_alike(left: Any, right: Any) -> bool:
         return True
     cls = type(left)
     if cls is not type(right):
+        return False
+    if cls in (FrozenDict, FrozenList) and type(left.template) is not type(right.template):
         return False
     if cls is FrozenDict:
         return _are_same_keys(left, right) and all(map(are_alike, left.values(), right.values()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agentnb.board.masking import mask_value
-from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
+from agentnb.board.values import ABSENT, FrozenList, FrozenRecord, get_class
 from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
 from agentnb.engine.core.reducers import find_added_items
@@ -33,7 +33,6 @@ VALUE_WIDTH: Final = 160  # characters of a value; the page requests the rest
 _BEFORE_WIDTH: Final = 48
 _MOST_COMPARED: Final = 10_000  # items of a list that are compared with those of the new one, in less than 0.1 ms
 _MOST_ADDED: Final = 3  # appended items that are shown
-_NAMES: Final = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set", type(None): "None"}
 Row = list[Any]
 
 
@@ -177,9 +176,7 @@ def get_type_name(value: Any, key: object = None) -> str:
     """
     if value is ABSENT:
         return ""
-    attribute = {FrozenRecord: "template", FrozenArray: "array", Opaque: "value"}.get(type(value))
-    cls = type(value) if attribute is None else type(getattr(value, attribute))
-    name = clean(_NAMES.get(cls, cls.__name__))
+    name = "None" if value is None else clean(get_class(value).__name__)
     parts = 0 if is_secret(key) else len(list_items(value))
     return f"{name}[{parts}]" if parts else name
 

@@ -400,11 +400,11 @@ class DeltaEncoder:
         if is_stored_unchanged(value):
             return value
         cls = type(value)
-        if cls is FrozenDict:
+        if cls is FrozenDict and value.template is None:
             number = self._find_shape(value)
             if number is not None:
                 return {TAG: number, "v": [self._encode_shape(item, lenient) for item in value.values()]}
-        elif cls is FrozenList:
+        elif cls is FrozenList and value.template is None:
             return [self._encode_shape(item, lenient) for item in value]
         return encode(value, lenient=lenient)
 
@@ -428,7 +428,7 @@ class DeltaEncoder:
             for event in events
             if type(event.payload) is FrozenDict and self._find_shape(event.payload) is not None
             for name, part in event.payload.items()
-            if type(part) is FrozenDict
+            if type(part) is FrozenDict and part.template is None
         }
 
 

@@ -22,7 +22,12 @@ def encode_difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
         return {TAG: "same"}
     if type(new) is FrozenList and type(old) is FrozenList and new.items is old.items and new.size >= old.size:
         return {TAG: "grown", "v": [encode(item, lenient=lenient) for item in new.items[old.size : new.size]]}
-    if type(new) is FrozenDict and type(old) is FrozenDict and old and _extends(new, old):
+    if (
+        type(new) is FrozenDict
+        and type(old) is FrozenDict
+        and new.template is None is old.template
+        and _extends(new, old)
+    ):
         changed = {key: item for key, item in new.items() if item is not old.get(key, ABSENT)}
         if len(changed) < len(new):
             return {TAG: "merged", "v": {key: encode(item, key, lenient=lenient) if is_secret(key) else
@@ -34,8 +39,10 @@ def encode_difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
 def _extends(new: FrozenDict, old: FrozenDict) -> bool:
     """Return True if merging the changed keys into the old mapping gives the new one, in the same order."""
     names = list(new)
-    return names[: len(old)] == list(old) and all(
-        type(name) is str and is_json(name) and not has_secret(name) for name in names
+    return (
+        bool(old)
+        and names[: len(old)] == list(old)
+        and all(type(name) is str and is_json(name) and not has_secret(name) for name in names)
     )
 
 

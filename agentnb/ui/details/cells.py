@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agentnb.board.masking import mask_value
 from agentnb.board.scopes import Sentinel
-from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
+from agentnb.board.values import ABSENT, FrozenArray, FrozenList, FrozenRecord, Opaque, get_class
 from agentnb.draw.label_text import is_xml
 from agentnb.secrets import MASK, is_secret
 from agentnb.text import mask_head, safe_repr, safe_str
@@ -23,7 +23,6 @@ ROWS: Final = 40  # values of one section; a last cell states how many more ther
 _FEW: Final = 60
 _WIDE: Final = 72  # a value up to this length is shown on one line
 _DEEP: Final = 40  # nesting levels shown; the board accepts deeper values
-_NAMES: Final[dict[type, str]] = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set"}
 _BRACKETS: Final[tuple[tuple[tuple[type, ...], str, str], ...]] = (
     ((list, FrozenList), "[", "]"),
     ((tuple,), "(", ")"),
@@ -99,14 +98,11 @@ def to_sendable(text: str) -> str:
 
 def get_type_name(value: Any) -> str:
     """Return the type of a frozen value in one word, with the number of items of a collection."""
-    cls = type(value)
-    if cls is FrozenRecord:
-        return type(value.template).__qualname__
+    cls, name = type(value), get_class(value).__qualname__
     if cls is FrozenArray:
-        return f"{type(value.array).__name__} {'×'.join(map(str, value.array.shape))}"
+        return f"{name} {'×'.join(map(str, value.array.shape))}"
     if cls is Opaque:
-        return f"{type(value.value).__qualname__}, by reference"
-    name = _NAMES.get(cls, cls.__name__)
+        return f"{name}, by reference"
     return f"{name}, {len(value)}" if isinstance(value, dict | list | FrozenList | tuple | set | frozenset) else name
 
 
