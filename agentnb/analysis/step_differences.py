@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentnb.trace.row_index import EdgeRow, StepIndex
 
 MOST: Final = 20  # maximum number of reported places inside one value
+_TRACEBACK: Final = ("traceback",)  # of the event of a failure: it names files and lines, which may move
 
 
 class Difference(NamedTuple):
@@ -266,6 +267,8 @@ def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
             yield Difference(*at, f"event:{(left or right).type}", type_a, type_b, reason)
             continue
         for row in iter_unlike_places(a, b, left.payload, right.payload):
+            if row.path == _TRACEBACK:
+                continue
             name = f"event:{left.type}{_format_subpath(row.path)}"
             yield _compare_values(at, name, row.recorded, row.replayed, "was emitted as")
 

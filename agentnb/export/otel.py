@@ -102,10 +102,12 @@ class _Writer:
         if step_row.outputs:
             span.set_attribute("agentnb.outputs", _to_json_text(step_row.outputs))
         self._write_calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], start)
-        if step_row.error is not None:
-            failure = reading.failure(step)
-            span.set_attribute("error.type", "Error" if failure is None else failure.type)
-            span.set_status(self._error(safe_str(step_row.error, LONGEST_TEXT)))
+        failure = reading.failure(step)
+        if failure is not None:
+            span.set_attribute("error.type", failure.type)
+            if failure.line:
+                span.set_attribute("agentnb.line", safe_str(failure.line, LONGEST_TEXT))
+            span.set_status(self._error(failure.text))
         opened = history.opened_frames.get(step, ())
         if opened and step_row.phase in {"enter", "again"}:
             for frame in opened:

@@ -52,6 +52,12 @@ def to_line(text: object, longest: int = _VALUE) -> str:
     return safe_str(text, longest)
 
 
+def shorten_error(text: str, longest: int = 300) -> str:
+    """Return the text of a failure, masked and cut before its end, which names the line of the user's code."""
+    masked, end = mask_text(text), longest // 2
+    return masked if len(masked) <= longest else f"{masked[: longest - end - 1]}…{masked[-end:]}"
+
+
 def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, limit: int = 50) -> dict[str, Any]:
     """Return the first rows that fit into an answer, and how to ask for the rest.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,7 +13,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.control.interventions import get_current_activation
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
-from agentnb.mcp.answers import list_rows, shorten_items, shorten_value, to_line
+from agentnb.mcp.answers import list_rows, shorten_error, shorten_items, shorten_value, to_line
 from agentnb.session.checks import refuse_step
 from agentnb.session.run_list import run_query
 from agentnb.session.state import get_state
@@ -513,7 +513,7 @@ class Tools:
             "status": str(session.status),
             "next": [to_line(each.node, 100) for each in islice(session.frontier, 10)],
             **({"pending": pending} if pending else {}),
-            **({"error": to_line(problem, 1500)} if problem is not None else {}),
+            **({"error": _format_problem(problem)} if problem is not None else {}),
             **({"stopped_by": to_line(stopped)} if stopped is not None else {}),
             **({"expectation_holds": holds} if holds is not None else {}),
         }
@@ -526,6 +526,11 @@ class Tools:
             for number in range(max(session.position - 4, before + 1), session.position + 1)
         ]
         return {**self._describe_status(session), "moved": count, "last": last}
+
+
+def _format_problem(problem: Problem) -> str:
+    """Return a Problem, cut: a long text of what happened leaves room for the other parts."""
+    return to_line(replace(problem, what=to_line(problem.what, 700)), 1500)
 
 
 def _describe_breakpoint(row: Breakpoint) -> Json:
@@ -541,7 +546,7 @@ def _make_row(step: SimulationStep) -> Json:
         "status": step.status,
         **({"phase": step.phase} if step.phase != "run" else {}),
         **({"wrote": written_keys} if written_keys else {}),
-        **({"error": to_line(step.error, 300)} if step.error else {}),
+        **({"error": shorten_error(step.error)} if step.error else {}),
     }
 
 

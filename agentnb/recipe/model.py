@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
@@ -315,6 +316,12 @@ class Recipe:
     def outgoing_edges(self) -> tuple[Edge, ...]:
         """The edges that a run follows: all but the inner ones."""
         return tuple(edge for edge in self.edges if not edge.inner)
+
+    @property
+    def folder(self) -> FilePath | None:
+        """The folder of the recipe's file; None for a recipe without a file."""
+        folder: FilePath | None = self.meta.get("folder")
+        return FilePath(self.file).resolve().parent if folder is None and self.file is not None else folder
 
     @property
     def derived(self) -> dict[Hashable, Any]:

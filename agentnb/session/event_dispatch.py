@@ -125,7 +125,7 @@ class HookNotifier:
                 )
             elif code == FAILED:
                 failure = history.errors.get(history.base + row)
-                text = "" if failure is None else str(failure)
+                text = "" if failure is None else failure.text
                 self._notify_node("OnGraphFailure", activation, error=text)
         return after(activation, code)
 
@@ -149,7 +149,7 @@ class HookNotifier:
 
     def _report_failure(self, history: History, row: int, of: ActivationRow, node: Node) -> None:
         failure = history.errors[history.base + row]
-        text = str(failure)
+        text = failure.text
         if failure.timeout:
             self._notify_row("OnSystemTimeout", of, error=text, timeout=node.params.get("timeout"))
         else:

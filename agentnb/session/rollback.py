@@ -103,8 +103,9 @@ class Rollback:
             run.recorded.end_calls(run)
 
     def open_tip(self) -> None:
-        """Prepare to continue: later steps, if any, become a branch."""
+        """Prepare to continue: later steps, if any, become a branch; reloaded functions have their new code."""
         run = self._state.run
+        run.plan.apply_reloads()
         if run.is_rewound or run.current_history is not run.history:
             time_travel.open_tip(run)
         attach_listener(self._state)

@@ -163,11 +163,11 @@ def _find_problem(run: Run) -> Problem | None:
         assert activation is not None
         if isinstance(failure.error, AgentNbError) and failure.error.problems:
             first = failure.error.problems[0]
-            return replace(first, where=f"step {step}, {_add_node(first.where, activation)}")
+            return replace(first, where=failure.add_line(f"step {step}, {_add_node(first.where, activation)}"))
         return Problem(
             "X100",
             f"node {activation.node.id!r} ({activation.node.kind.name}) failed: {failure.type}: {failure.message}",
-            f"step {step}, {_locate(activation)}",
+            failure.add_line(f"step {step}, {_locate(activation)}"),
             _explain_unhandled(run, activation, failure),
             AFTER_FAILURE,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import freeze, thaw
@@ -184,5 +183,4 @@ def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:
 def _load_tools(recipe: Recipe, passed: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     from agentnb.world.tools.loading import load_tools
 
-    folder = recipe.meta.get("folder") or (Path(recipe.file).resolve().parent if recipe.file else None)
-    return load_tools(recipe.tools, folder=folder, allow=recipe.meta.get("allow", ()), passed=passed)
+    return load_tools(recipe.tools, folder=recipe.folder, allow=recipe.meta.get("allow", ()), passed=passed)

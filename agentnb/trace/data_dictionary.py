@@ -36,7 +36,7 @@ DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
         "seconds": Column("float64", "s", "duration of the step"),
         "inputs": Column("value", "", "what the node read or received: a mapping"),
         "outputs": Column("value", "", "what the node wrote: a mapping"),
-        "error": Column("string", "", "message of the failure; NA if the step did not fail"),
+        "error": Column("string", "", "type, message and line of the failure; NA if the step did not fail"),
     },
     "writes": {
         "step": _STEP,

@@ -159,7 +159,7 @@ class SimulationStep:
 
     @property
     def error(self) -> str | None:
-        """Its error: type and message, masked."""
+        """Its error: type, message and the line of the user's code, masked."""
         failure = self._reading.failure(self.step)
         return None if failure is None else str(failure)
 

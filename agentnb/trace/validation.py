@@ -161,7 +161,7 @@ def _check_history(history: History, edges: int) -> None:
     for note in history.notes.values():
         _check(all(isinstance(name, str) for name in note.inputs or ()), "the inputs of a step")
     for failure in history.errors.values():
-        _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
+        _check(all(isinstance(text, str) for text in (failure.type, failure.message, failure.line)), "a failure")
     _check(
         all(0 <= call.activation < activation_count for call in chain(history.calls, history.uncommitted_calls)),
         "the activation of a call",

@@ -255,9 +255,9 @@ class _Chunks:
 
 
 def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
-    """Return a function that removes the folders of the recipes' files from a text, JSON or HTML.
+    """Return a function that removes the folders of the recipes' and the user's files from a text, JSON or HTML.
 
-    A page says in which file and line a node is, not where that file is on the machine that made the page.
+    A page says in which file and line a node is, or failed, not where that file is on the machine that made the page.
     """
     files: set[str] = set()
     for session in sessions:
@@ -265,6 +265,7 @@ def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
         places = [*(node.place for node in recipe.nodes.values()), *(edge.place for edge in recipe.outgoing_edges)]
         files.update(place.file for place in places if place is not None)
         files.update([recipe.file] if recipe.file is not None else [])
+        files.update(failure.line for history in session.trace.reading().chain for failure in history.errors.values())
     folders = {str(PurePath(file).parent) for file in files if PurePath(file).is_absolute()}
     starts = {folder.rstrip("/\\") + sep for folder in folders for sep in "/\\" if folder.rstrip("/\\")}
     forms = {form for start in starts for form in (start, json.dumps(start)[1:-1], escape(start))}

@@ -125,7 +125,8 @@ def _format_interventions(interventions: list[Intervention], begins: str) -> str
 
 def _format_failure(session: Session, step: SimulationStep) -> str:
     """Return that a step failed, with the error only if the recipe handled it; otherwise a card shows it."""
-    text = clean(step.error or "")[:_THOUGHT].rstrip(".") if session.error is None else ""
+    failure = session.trace.reading().failure(step.step) if session.error is None else None
+    text = "" if failure is None else clean(failure.text)[:_THOUGHT].rstrip(".")
     return f"Step {step.step}: {step.node_id!r} failed{f': {text}' if text else ''}."
 
 

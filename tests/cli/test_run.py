@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +149,17 @@ graph:
   outputs: [x]
   nodes: [{id: a, map: {set: {y: "{{ x.gone.deeper }}"}}}]
 """
+
+
+def test_a_tool_that_fails_is_reported_with_its_line(there, capsys):
+    tool = 'tools: [{id: t, kind: python, impl: "tools.py#fail"}]\ngraph:'
+    node = "nodes: [{id: a, type: tool, uses: t}]"
+    Path("fails.yaml").write_text(FAILS.replace("graph:", tool).partition("nodes:")[0] + node)
+    Path("tools.py").write_text("def fail():\n    return int('x')\n")
+    code, out, err = called(capsys, "run", "fails.yaml", "-i", "x=1")
+    assert code == 1
+    assert "ValueError: invalid literal for int() with base 10: 'x' (tools.py:2)" in out
+    assert re.search("where: step 1, .*, tools.py:2$", err, re.MULTILINE)
 
 
 def test_a_node_that_fails_is_reported_with_its_place_and_what_to_do(there, capsys):

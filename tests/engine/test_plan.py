@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import pickle
+import sys
 import weakref
+from typing import TypedDict
 
 import pytest
+from langgraph.graph import START, StateGraph
 
 from agentnb.engine.core.plan import Plan
 from agentnb.errors import ExecutionError, RecipeError
@@ -171,6 +175,40 @@ def test_replaced_code_is_called_according_to_its_new_signature():
     session = Session(recipe, {"n": 1})
     session.run()
     assert (before.board["n"], session.board["n"], session.status) == (2, 7, "finished")
+
+
+class State(TypedDict):
+    n: int
+
+
+def state_graph(name, **functions):
+    """Return a LangGraph program of one node."""
+    made = StateGraph(State)
+    made.add_node(name, functions[name])
+    made.add_edge(START, name)
+    return made
+
+
+@pytest.mark.parametrize("make", [graph, state_graph], ids=["networkx", "langgraph"])
+def test_a_node_calls_the_code_that_its_module_was_reloaded_with(make, tmp_path, monkeypatch):
+    source = "def count(state):\n    return {'n': state['n'] + %s}\n"
+    file = tmp_path / f"nodes_of_{make.__name__}.py"
+    file.write_text(source % "unknown")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module(file.stem)
+    session = Session(load(make("a", a=module.count)), {"n": 1})
+    session.run()
+    assert session.status == "failed"
+    file.write_text(source % "1")
+    importlib.reload(module)
+    session.retry()
+    assert session.board["n"] == 2
+    file.write_text(source % "10")
+    importlib.reload(module)
+    session.back()
+    session.run()
+    assert (session.status, session.board["n"]) == ("finished", 11)
 
 
 def test_a_recipe_with_a_mutable_part_is_compiled_for_each_session():

@@ -85,7 +85,10 @@ def test_a_failure_is_an_error_of_its_span_and_of_the_run():
     assert {span.name: span.status.status_code for span in spans} == {
         "boom": StatusCode.ERROR, "invoke_agent broken": StatusCode.ERROR,
     }  # fmt: skip
-    assert [span.attributes["error.type"] for span in spans if span.name == "boom"] == ["ZeroDivisionError"]
+    (boom,) = (span for span in spans if span.name == "boom")
+    assert boom.attributes["error.type"] == "ZeroDivisionError"
+    assert boom.status.description == "ZeroDivisionError: division by zero"
+    assert ".py:" in boom.attributes["agentnb.line"]
 
 
 @pytest.mark.parametrize("name", ["rag", "refine"])

@@ -170,6 +170,26 @@ def test_a_breakpoint_has_every_clause_of_the_session():
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("length", [2, 5000])
+def test_a_failure_names_the_line_of_the_users_code(length):
+    def fail(board):
+        raise ValueError("no" * length)
+
+    async def main():
+        graph = nx.DiGraph(name="g")
+        graph.add_node("a", function=fail)
+        async with asked(OpenRuns(live=nb.Session(nb.load(graph)), changes=True)) as ask:
+            line = f"test_tools.py:{fail.__code__.co_firstlineno + 1}"
+            status = await ask("step")
+            assert line in status["error"]
+            assert status["error"].endswith("or call skip() or back()")
+            for answer in ((await ask("steps"))["rows"][0], await ask("step_details", step=1), await ask("where")):
+                assert answer["error"].startswith(("ValueError: nono", "X100: "))
+                assert line in answer["error"]
+
+    asyncio.run(main())
+
+
 def test_nothing_is_changed_unless_it_is_allowed(tmp_path):
     place = str(stored(tmp_path / "runs.db"))
 

@@ -57,7 +57,9 @@ def test_a_composite_node_has_phases(trace):
 
 def test_a_failed_step_is_of_type_error(trace):
     step = trace.steps[20]
-    assert (step.type, step.status, step.error) == (StepType.ERROR, "error", "ValueError: seven")
+    assert (step.type, step.status) == (StepType.ERROR, "error")
+    assert step.error.startswith("ValueError: seven (")
+    assert step.error.endswith("random_runs.py:33)")
     assert step.outputs == {}
 
 
@@ -96,7 +98,7 @@ def test_a_slice_does_not_grow():
 
 def test_the_repr_of_a_step_is_one_masked_line(trace):
     assert repr(trace.steps[0]) == "<step 1 'count' ok: {'n': 1, 'log': {'n': 0}}, 0 s>"
-    assert repr(trace.steps[20]) == "<step 21 'count' error: ValueError: seven, 0 s>"
+    assert repr(trace.steps[20]) == f"<step 21 'count' error: {trace.steps[20].error}, 0 s>"
     assert "enter" in repr(trace.steps[6])
     assert repr(trace.steps).endswith("... 12 more]")
     assert "s3cret" not in repr(trace.steps)

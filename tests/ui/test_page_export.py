@@ -515,6 +515,27 @@ def test_a_page_contains_no_folder_of_this_machine(name, tmp_path):
     assert str(tmp_path) not in text
 
 
+def test_a_page_names_the_line_of_a_failure_without_its_folder(tmp_path):
+    import importlib.util
+
+    import networkx as nx
+
+    folder = tmp_path / "where I work"
+    folder.mkdir()
+    (folder / "mine.py").write_text("def fail():\n    return int('x')\n", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("mine", folder / "mine.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    graph = nx.DiGraph(name="g")
+    graph.add_node("a", function=module.fail)
+    session = nb.Session(nb.load(graph))
+    session.run()
+    assert "where I work" in session.error.where
+    text = readable(session.to_html())
+    assert "mine.py:2" in text
+    assert "where I work" not in text
+
+
 def test_an_unanswered_question_is_reported_without_javascript():
     session = nb.Session(nb.samples("approval"))
     session.run()

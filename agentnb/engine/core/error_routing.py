@@ -23,6 +23,7 @@ from agentnb.engine.core.supersteps import SuperstepError, find_failed_activatio
 from agentnb.engine.core.threads import replace_unraisable
 from agentnb.errors import AgentRuntimeError, BoardError, format_error
 from agentnb.recipe.model import Rescue
+from agentnb.user_code import find_line
 
 
 def fail(run: Run, activation: Activation, error: Exception | SystemExit, started_at: int) -> int:
@@ -36,12 +37,13 @@ def fail(run: Run, activation: Activation, error: Exception | SystemExit, starte
     for values in (work.own_writes, work.applied_writes, work.copies):
         values.clear()  # conditions evaluated from here on see the current board
     register_secrets(activation.scope.visible_items())  # the failure's message may contain the node's inputs
-    return _commit_failure(run, activation, _make_failure(spelled), own_writes, started_at)
+    return _commit_failure(run, activation, _make_failure(run, activation, spelled), own_writes, started_at)
 
 
-def _make_failure(error: Exception) -> Failure:
+def _make_failure(run: Run, activation: Activation, error: Exception) -> Failure:
     named = error.named if isinstance(error, SuperstepError) else error
-    return Failure(type(named).__name__, format_error(error), error, isinstance(error, TimeoutError))
+    line = find_line(error, activation.node.node.params.get("function"), run.plan.recipe.folder)
+    return Failure(type(named).__name__, format_error(error), error, isinstance(error, TimeoutError), line)
 
 
 def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:
@@ -50,7 +52,7 @@ def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:
     Raises:
         Exception: the error itself, if no error edge handles it.
     """
-    failure = _make_failure(error)
+    failure = _make_failure(run, activation, error)
     targets = activation.node.timeouts if failure.timeout else activation.node.errors
     if not targets:
         raise error

@@ -97,16 +97,30 @@ def crosses_region(source: ActivationRow, target: ActivationRow, frames: Sequenc
 
 
 class Failure(NamedTuple):
-    """The error of a failed step."""
+    """The error of a failed step.
+
+    `line` is the line of the user's code that it comes from, as `file:line`; empty if there is none. No comparison of
+    runs considers it: code may move.
+    """
 
     type: str
     message: str
     error: BaseException | None = None
     timeout: bool = False
+    line: str = ""
 
     def __str__(self) -> str:
-        """Return the type and the message, masked."""
+        """Return the type, the message and the line, masked."""
+        return f"{self.text} ({safe_str(self.line, LONGEST_TEXT)})" if self.line else self.text
+
+    @property
+    def text(self) -> str:
+        """The type and the message, masked."""
         return f"{self.type}: {safe_str(self.message, LONGEST_TEXT)}"
+
+    def add_line(self, where: str) -> str:
+        """Return the text of a place, followed by the line of the user's code if the text does not have it."""
+        return ", ".join(filter(None, (where, "" if self.line in where else self.line)))
 
     @property
     def result(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -122,10 +123,25 @@ class CompiledRecipe:
         functions = [node.params.get("function") for node in recipe.nodes.values()]
         self._functions = [function for function in functions if type(function) is FunctionType]
         self._codes = [*map(_code_of, self._functions)]
+        self._module_functions = [function for function in self._functions if _find_current(function) is function]
+        self._specs = {name: _get_spec(name) for name in {function.__module__ for function in self._module_functions}}
 
     def is_outdated(self) -> bool:
         """Return True if the code of a function was replaced in place, as autoreload does: its signature may differ."""
         return [*map(_code_of, self._functions)] != self._codes
+
+    def apply_reloads(self) -> None:
+        """Give the nodes' functions the code of their modules, if these were reloaded: in place, as autoreload does."""
+        for name, spec in self._specs.items():
+            current = _get_spec(name)
+            if current is spec:
+                continue
+            self._specs[name] = current
+            for function in self._module_functions:
+                new = _find_current(function) if function.__module__ == name else None
+                if type(new) is FunctionType and not (function.__closure__ or new.__closure__):
+                    function.__code__, function.__defaults__ = new.__code__, new.__defaults__
+                    function.__kwdefaults__ = new.__kwdefaults__
 
     def _number_nodes(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return the nodes in the recipe's order."""
@@ -283,6 +299,16 @@ def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: P
     if compiled is None or compiled.is_outdated():
         compiled = known[key] = CompiledRecipe(recipe, kinds, strict=strict)
     return compiled
+
+
+def _find_current(function: FunctionType) -> Any:
+    """Return what a function's module has under its name now."""
+    return getattr(sys.modules.get(function.__module__), function.__qualname__, None)
+
+
+def _get_spec(module: str) -> Any:
+    """Return the spec of a module; it has another one whenever it was reloaded."""
+    return getattr(sys.modules.get(module), "__spec__", None)
 
 
 def _raise_not_bound(_work: Work) -> Any:

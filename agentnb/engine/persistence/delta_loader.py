@@ -342,9 +342,12 @@ class _EventValues:
 
 
 def _decode_failure(
-    kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None
+    kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None, line: str = ""
 ) -> Failure:
-    """Return a recorded failure; it has an exception only if more than its text was recorded."""
+    """Return a recorded failure; it has an exception only if more than its text was recorded.
+
+    Version 2 and goldens have no `line`.
+    """
     error: Any = None
     if problem is not None:
         code, what, where, why, do = problem
@@ -352,7 +355,7 @@ def _decode_failure(
     if result is not None:
         error = error or Exception(message)
         error.result = thaw(decode_value(result[0]))
-    return Failure(kind, message, error, timeout)
+    return Failure(kind, message, error, timeout, line)
 
 
 def _get_part(row: list[Any]) -> Part:

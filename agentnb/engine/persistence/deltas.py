@@ -472,14 +472,15 @@ def encode_event(event: Event) -> list[Any]:
 
 
 def _encode_failure(step: int, failure: Failure) -> list[Any]:
-    """Return a failure as JSON: type, message, whether it was a timeout, its Problem, and the step's result."""
+    """Return a failure as JSON: type, message, whether it was a timeout, its Problem, the step's result, its line."""
     error, problem, result = failure.error, None, None
     if isinstance(error, AgentNbError) and error.problems:
         first = replace(error.problems[0])  # masked again, with all secrets known by now
         problem = [first.code, first.what, first.where, first.why, first.do]
     if hasattr(error, "result"):
         result = [encode(failure.result, lenient=True)]
-    return [step, failure.type, safe_str(failure.message, LONGEST_TEXT), failure.timeout, problem, result]
+    texts = [safe_str(text, LONGEST_TEXT) for text in (failure.message, failure.line)]
+    return [step, failure.type, texts[0], failure.timeout, problem, result, texts[1]]
 
 
 def _encode_intervention(intervention: Intervention) -> list[Any]:

@@ -13,7 +13,8 @@ from agentnb.session.parts import get_parts
 from agentnb.session.state import get_state
 from agentnb.ui.actions import can_be_next
 from agentnb.ui.details.cells import ROWS, Cells, to_line
-from agentnb.ui.details.source import find_function, find_text, format_place
+from agentnb.ui.details.source import find_function, find_text
+from agentnb.user_code import format_place
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event

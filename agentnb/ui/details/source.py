@@ -6,24 +6,19 @@ import functools
 import inspect
 import linecache
 import re
-import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, get_own_attribute, read_source_lines
 from agentnb.secrets import MASK, is_secret
+from agentnb.user_code import find_location, format_place
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Node, Recipe
 
 _AROUND: Final = 4  # lines shown before and after that of an exception
 _TRACEBACK_LINES: Final = 200
-_OURS: Final = str(Path(__file__).parents[2])
-_LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _MOST: Final = 400  # lines of one definition
 _CLOSING: Final = re.compile(r"\s*[\]}]")
 _NAMED: Final = re.compile(r"""(["']?)([A-Za-z_][\w.-]*)\1(\s*[:=]\s*)""")
@@ -41,14 +36,6 @@ class SourceExcerpt(NamedTuple):
     def place(self) -> str:
         """Return `file:line`, as editors accept it, or the cell of a notebook."""
         return format_place(self.file, self.line)
-
-
-def format_place(file: str, line: int) -> str:
-    """Return `file:line`; for a cell of a notebook its number instead of the kernel's file."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
-    return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"
 
 
 def find_text(recipe: Recipe, node: Node) -> SourceExcerpt | None:
@@ -193,10 +180,7 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
     Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it,
     `line` the number of the line, `lines` are [number, text], `traceback` is all of it.
     """
-    location = None
-    for frame, number in traceback.walk_tb(None if error is None else error.__traceback__):
-        if _is_users(frame.f_code):
-            location = frame.f_code.co_filename, number
+    location = find_location(error)
     if error is None or location is None:
         return None
     file, number = location
@@ -213,8 +197,3 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
         "lines": [[first + at, text] for at, text in enumerate(mask_lines(texts))],
         "traceback": "\n".join(lines),
     }
-
-
-def _is_users(code: CodeType) -> bool:
-    file = code.co_filename
-    return not file.startswith((_OURS, "<frozen", *_LIBRARIES)) or "/agentnb/samples/" in file.replace("\\", "/")

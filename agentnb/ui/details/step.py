@@ -134,6 +134,7 @@ def _describe_problem(session: Session, number: int, node: str, failure: Failure
         problem = {"code": "", "what": f"{node!r} failed: {failure.type}: {failure.message}", "why": "", "do": ""}
         problem["where"] = str(session.recipe.nodes[node].place or "") if node in session.recipe.nodes else ""
         problem["severity"] = "error"
+    problem["where"] = failure.add_line(problem["where"])
     if not flag & UNCAUGHT:
         problem |= {
             "why": problem["why"] or "the recipe defines where to continue after such a failure",

@@ -120,12 +120,19 @@ class EffectCaller:
         """Return the cached response to this request, if caching is on."""
         return self.llm_cache.payload(prompt_hash) if self.caching[0] else None
 
-    async def ask(self, work: Work, call: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, work: Work, call: dict[str, Any]) -> tuple[dict[str, Any], Exception | None]:
         """Send one request to the model and return the response as its event records it, or {"failed": ...}.
 
-        `call` are the arguments of the request; afterwards they include a person's changes to the pending call.
+        The second value is the exception of a failure; None if it was recorded earlier. `call` are the arguments of the
+        request; afterwards they include a person's changes to the pending call.
         """
         provider, request, clock = self.provider, dict(call), work.run.ns
+        raised: Exception | None = None
+
+        def describe_failure(error: Exception, start_time: int) -> base.LLMResponse:
+            nonlocal raised
+            raised = error
+            return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
 
         def send_request(**now: Any) -> Any:
             start_time = clock()
@@ -139,19 +146,19 @@ class EffectCaller:
                     else _add_usage(to_response_dict(answer))
                 )
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
-                return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
+                return describe_failure(error, start_time)
 
         async def await_response(answer: Awaitable[Any], start_time: int) -> Any:
             try:
                 return _add_usage(to_response_dict(await answer))
             except Exception as error:  # noqa: BLE001  (as above)
-                return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
+                return describe_failure(error, start_time)
 
         sent = to_canonical({"model": call["model"], "system": call["system"],
                           "messages": [each.to_dict() for each in call["messages"]]})  # fmt: skip
         answer = await work.call(Effect("llm", call["model"], sent, target=send_request, prepare=self._prepare))
         call |= _apply_changes(request, sent, thaw(work.calls[-1].arguments))
-        return to_response(getattr(answer, "content", answer), call["model"])
+        return to_response(getattr(answer, "content", answer), call["model"]), raised
 
     def _prepare(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the timeout of a request starts; None if there is nothing to prepare."""
@@ -213,21 +220,29 @@ class EffectCaller:
             return None
         return self.tool_cache.payload(hash_)
 
-    async def use(self, work: Work, tool: Tool, args: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Call a tool, and return {"output", "latency_seconds"}, or {"failed": ...}."""
+    async def use(
+        self, work: Work, tool: Tool, args: Mapping[str, Any], context: ToolContext
+    ) -> tuple[dict[str, Any], Exception | None]:
+        """Call a tool, and return {"output", "latency_seconds"}, or {"failed": ...}.
+
+        The second value is the exception of a failure; None if it was recorded earlier.
+        """
+        raised: Exception | None = None
 
         def run_tool(**arguments: Any) -> Any:
+            nonlocal raised
             start_time = work.run.ns()
-            result = _run(tool, arguments, context, self.invoker)
+            result, raised = _run(tool, arguments, context, self.invoker)
             result["latency_seconds"] = _measure_seconds(work.run.ns, start_time)
             return result if "failed" in result else _add_price(result, tool)  # a failed call costs nothing
 
         effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=run_tool,
                         repeatable=tool.deterministic)  # fmt: skip
         try:
-            return dict(await work.call(effect))
+            return dict(await work.call(effect)), raised
         except TimeoutError as error:
-            return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
+            failed = {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}
+            return {"failed": failed}, error
 
 
 def _measure_seconds(clock: Callable[[], int], start_time: int) -> float:
@@ -276,7 +291,7 @@ def _add_price(fields: dict[str, Any], tool: Tool) -> PricedAnswer:
 
 
 def _run(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
-         invoker: ToolInvoker | None = None) -> dict[str, Any]:  # fmt: skip
+         invoker: ToolInvoker | None = None) -> tuple[dict[str, Any], Exception | None]:  # fmt: skip
     """Validate the input, call the function, validate the output; a failure is returned as an answer."""
     reason = "tool.invalid_input"
     try:
@@ -300,8 +315,8 @@ def _run(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
             error_data |= {"type": "ToolError", "message": f"{kind}: {error}", "raised": kind}
         elif reason != getattr(error, "reason", None):
             error_data["validation_errors"] = str(error)
-        return {"failed": error_data}
-    return {"output": output}
+        return {"failed": error_data}, error
+    return {"output": output}, None
 
 
 def _invoke(invoker: ToolInvoker, tool: Tool, args: Any, context: ToolContext) -> Any:

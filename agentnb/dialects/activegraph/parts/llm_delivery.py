@@ -210,8 +210,10 @@ class _ModelRequests:
             elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
                 when = self.work.now()
             try:
-                response = (
-                    {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, self.words)
+                response, raised = (
+                    ({**known, "cache_hit": True}, None)
+                    if known is not None
+                    else await self.asking.ask(self.work, self.words)
                 )
             except Exception:  # not an error of the model, whose failures are answers: chaos, for example
                 if later:
@@ -226,7 +228,7 @@ class _ModelRequests:
                 self.cause = request
                 return response
             cause = await self._record_failure(
-                response["failed"], {**head, "model": self.words["model"]}, attempt, request
+                response["failed"], {**head, "model": self.words["model"]}, attempt, request, raised
             )
         raise AssertionError("the last attempt that fails is raised")
 
@@ -298,7 +300,12 @@ class _ModelRequests:
                           f"budget.{what}_exhausted")  # fmt: skip
 
     async def _record_failure(
-        self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str
+        self,
+        failure: Mapping[str, Any],
+        head: Mapping[str, Any],
+        attempt: int,
+        request: str,
+        raised: Exception | None,
     ) -> str:
         """Record a failed request; return the event's id if it is retried.
 
@@ -316,7 +323,7 @@ class _ModelRequests:
         if not may_retry or attempt + 1 >= max_attempts:
             if may_retry:
                 extra |= {"attempts": attempt + 1, "max_attempts": max_attempts, "retry_exhausted": True}
-            raise _make_failure(failure["type"], failure["message"], reason, **extra)
+            raise _make_failure(failure["type"], failure["message"], reason, **extra) from raised
         await self.asking.wait(self.work, attempt, extra)
         return responded
 
@@ -368,12 +375,14 @@ class _ModelRequests:
             tool_request["deterministic"] = tool.deterministic
         request = self.record("tool.requested", tool_request, cause)
         turn.actor.provenance.setdefault("tool_request_event_ids", []).append(request)
+        result: Mapping[str, Any]
+        raised: Exception | None = None
         if known is not None:
             result = {"output": known["output"], "latency_seconds": 0.0}
         else:
             context = ToolContext(behavior.name, turn.event_row.id, turn.config.frame, f"{turn.event_row.id}:{call.id}",
                                   tool.timeout_seconds)  # fmt: skip
-            result = await self.asking.use(self.work, tool, call.args, context)
+            result, raised = await self.asking.use(self.work, tool, call.args, context)
         failed = result.get("failed")
         if failed is not None:
             error = {"reason": failed["reason"], "message": failed["message"]}
@@ -385,7 +394,7 @@ class _ModelRequests:
             rest = {
                 name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
             }
-            raise _make_failure(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
+            raise _make_failure(failed["type"], failed["message"], failed["reason"], ToolError, **rest) from raised
         self.calls += 1
         turn.extra_fields["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
