@@ -15,8 +15,9 @@ from agentnb.board.values import ABSENT, are_alike, freeze, thaw
 from agentnb.display import get_view
 from agentnb.engine.core.history import History
 from agentnb.engine.effects.crash_recovery import collect_interrupted_steps
+from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
-from agentnb.expressions.paths import parse_path
+from agentnb.expressions.paths import format_path, parse_path
 from agentnb.ids import make_step_id
 from agentnb.text import safe_repr
 from agentnb.trace.recipe_snapshot import describe_origin
@@ -190,15 +191,24 @@ class SimulationTrace:
         return {key: thaw(value) for key, value in self._get_state(step).items()}
 
     def diff(self, before: int, after: int) -> dict[str, tuple[Any, Any]]:
-        """Return what differs between two states: key -> (value before, value after), ABSENT for a missing value.
+        """Return what differs between two states: path -> (value before, value after), ABSENT for a missing value.
+
+        The paths lead to the innermost parts that differ: `messages.3` for a new message, `user.name` for a field.
 
         Raises:
             ExecutionError: L405, there is no such step.
         """
         old, new = self._get_state(before), self._get_state(after)
         keys = [*old, *(key for key in new if key not in old)]
-        pairs = ((key, old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys)
-        return {key: (thaw(left), thaw(right)) for key, left, right in pairs if not are_alike(left, right)}
+        changes: dict[str, tuple[Any, Any]] = {}
+        for key in keys:
+            left, right = old.get(key, ABSENT), new.get(key, ABSENT)
+            if are_alike(left, right):
+                continue
+            parts = [*iter_innermost_differences(left, right, (key,))]
+            for path, was, now in [part[:3] for part in parts] or [((key,), left, right)]:
+                changes[format_path(path)] = thaw(was), thaw(now)
+        return changes
 
     def _get_state(self, step: int) -> dict[str, Any]:
         reading = self.reading()

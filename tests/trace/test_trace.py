@@ -52,6 +52,7 @@ def test_differences_of_two_states_are_listed():
     trace = SimulationTrace.of(go(started(), 3))
     assert trace.diff(0, 1) == {"n": (0, 1), "log": (ABSENT, [{"n": 0}])}
     assert trace.diff(1, 0) == {"n": (1, 0), "log": ([{"n": 0}], ABSENT)}
+    assert trace.diff(1, 3) == {"n": (1, 2), "log.1": (ABSENT, {"n": 1})}
 
 
 def test_a_state_is_a_separate_copy():
