@@ -28,15 +28,18 @@ class PlanNode:
     """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function.
 
     `always` is the node that its ordinary edges always lead to, or how their conditions decide. `cost` is the amount by
-    which a step of it counts towards max_steps.
+    which a step of it counts towards max_steps. `joins` are the joins that wait for it.
     """
 
-    __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "outgoing_edges", "routes", "timeouts")
+    __slots__ = (
+        "always", "cost", "errors", "id", "index", "joins", "kind", "node", "outgoing_edges", "routes", "timeouts",
+    )  # fmt: skip
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
         self.always, self.cost = NO_EDGE, int(node.counted)
         self.outgoing_edges: tuple[OutgoingEdge, ...] = ()
+        self.joins: tuple[int, ...] = ()
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
@@ -76,12 +79,15 @@ class CompiledRecipe:
         self.entries["root"] = self._get_numbers(recipe.entry)
         self.joins = frozenset(node.index for node in own if node.kind.is_join)
         self.nodes_before_join = {number: self._find_nodes_before(number) for number in self.joins}
+        for join, before in self.nodes_before_join.items():
+            for number in before:
+                self.nodes[number].joins += (join,)
         self.listeners: dict[str, list[PlanNode]] = {}
         for node in own:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
-        self.advances_by_one = not (self.joins or self.reacts or self.supersteps)  # a step in the root frame
+        self.advances_by_one = not (self.reacts or self.supersteps)  # a step in the root frame, while no join waits
         self.deferred_nodes = frozenset(node.index for node in own if node.node.params.get("defer"))
         self.nesting = measure_nesting(recipe)
         if self.supersteps:
