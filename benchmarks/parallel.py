@@ -3,7 +3,8 @@
 Run it: `python benchmarks/parallel.py [--runs N] [--check]`. `--check` exits with 1 where a limit is broken. Each
 figure is the median of several runs of the processor's time, ours and the peer's in turns. Every branch runs one
 function, sync or async, that returns a number; the async one waits once. The peer has InMemorySaver, we have our
-history. The limits are for async branches: a sync function runs in a thread, which costs more than the rest.
+history. The limits are for async branches: a sync function runs in a thread, which costs more than the rest. Branches
+that meet in a join have a limit of their own: what one of them costs may not grow with their number.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from typing import Annotated, Any, TypedDict
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import networkx as nx
 from clocks import seconds_of
 from limits import verdict
 from peers import AT_REST, measured_with_warnings_off, plain_loop, version_of
 
+import agentnb as nb
+from agentnb.dialects.polaris import Graph, system
 from agentnb.recipe.model import Node, Recipe, Region
 from agentnb.session import Session
 
 LIMIT = 60.0  # µs a branch, at rest
 AHEAD = 5.0  # times
+GROWTH = 1.3  # times, from 400 branches that meet in a join to 3,000
 
 
 def waiting(number: int) -> Callable[..., Any]:
@@ -67,6 +72,54 @@ def branch_of(branches: int, function: Callable[[int], Callable[..., Any]]) -> f
     seconds = seconds_of(session.run)
     assert session.status == "finished"
     return seconds / branches
+
+
+def parallel_section(branches: int) -> Any:
+    """Return polaris's parallel branches with their join."""
+    graph = Graph("meeting")
+    graph.add_parallel("all", [system(work)] * branches)
+    return graph
+
+
+async def work() -> int:
+    """Return a number, as a system of polaris."""
+    return 1
+
+
+def parallel_edges(branches: int) -> Any:
+    """Return a networkx graph whose parallel edges lead to a join."""
+    graph = nx.DiGraph(name="meeting", entry="begin")
+    graph.add_node("begin", function=dict)
+    graph.add_node("meet", kind="join")
+    for number in range(branches):
+        graph.add_node(f"branch{number}", function=waiting(number))
+        graph.add_edge("begin", f"branch{number}", kind="parallel")
+        graph.add_edge(f"branch{number}", "meet")
+    return graph
+
+
+def meeting_of(branches: int, make: Callable[[int], Any]) -> float:
+    """Return the seconds of one of the branches that meet in a join."""
+    session = Session(nb.load(make(branches)), budget={"max_steps": 10**6})
+    seconds = seconds_of(session.run)
+    assert session.status == "finished"
+    return seconds / branches
+
+
+def check_meetings(runs: int) -> list[str]:
+    """Measure branches that meet in a join, print the table, and return what breaks the limit."""
+    print("\n| branches that meet | 400 | 3,000 | growth | kept |\n|---|---|---|---|---|", flush=True)
+    broken = []
+    for name, make in (("polaris `add_parallel`", parallel_section), ("networkx `join`", parallel_edges)):
+        rows = [(meeting_of(400, make), meeting_of(3_000, make)) for _ in range(runs)]
+        few, many = (median(column) * 1e6 for column in zip(*rows, strict=True))
+        growth = median(later / first for first, later in rows)
+        if growth > GROWTH:
+            broken.append(f"{name}: {growth:.1f} times")
+        print(
+            f"| {name} | {few:,.1f} µs | {many:,.1f} µs | {growth:.2f} times | {'NO' if growth > GROWTH else 'yes'} |"
+        )
+    return broken
 
 
 class State(TypedDict):
@@ -129,7 +182,7 @@ def main() -> int:
                 f"| {branches:,} {kind} | {ours:,.1f} µs | {rest:,.1f} µs | {peer} | {verdict_text} |",
                 flush=True,
             )
-    return verdict(broken, check=options.check)
+    return verdict([*broken, *check_meetings(options.runs)], check=options.check)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
+from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import NodeBoard, Work
 from agentnb.expressions.paths import Path
 from agentnb.recipe.model import Condition, Node
 from agentnb.text import safe_repr
 from agentnb.world.llm.env import Environment
 
-# These take precedence over keys of the board of the same name, which are read as `state.NAME`.
+# These take precedence over keys of the board of the same name, which are read as `state.NAME`. In templates this
+# does not apply to `node`, which is the node that runs only if the board has no such key.
 AROUND = ("state", "inputs", "result", "output", "node", "env")
 NO_NODE = Node("", "")
 ODD = "odd: "  # prefix of a thought that is a warning
@@ -23,7 +25,8 @@ _ENV = Environment()  # for use without a session
 class Context(Mapping[str, Any]):
     """The keys of a board and, above them, `state` (the board itself), `inputs`, `result`, `output`, `node` and `env`.
 
-    `output` is another name for `result`: the node's result. `inputs` are evaluated when they are used.
+    `output` is another name for `result`: the node's result. `inputs` are evaluated when they are used. Without a node,
+    `node` is a key of the board.
     """
 
     def __init__(
@@ -31,7 +34,7 @@ class Context(Mapping[str, Any]):
         state: Mapping[str, Any],
         inputs: Callable[[], Mapping[str, Any]],
         result: Any,
-        node: Node,
+        node: Node | None,
         environment: Environment = _ENV,
     ) -> None:
         self._state, self._inputs, self._result, self._node = state, inputs, result, node
@@ -47,8 +50,10 @@ class Context(Mapping[str, Any]):
                 return self._result
             case "env":
                 return self._environment
-            case "node":
+            case "node" if self._node is not None:
                 return {"id": get_own_id(self._node), "type": self._node.kind}
+            case "node":
+                return self._state[key]
         if not self._is_of_state(key):
             raise KeyError(key)
         return self._state[key]
@@ -76,7 +81,11 @@ def get_own_id(node: Node) -> str:
 
 def make_context(work: Work, result: Any = None) -> Context:
     """Return the context of a node's templates; `result` is the node's result, if it has one."""
-    return Context(work.board, lambda: work.inputs, result, work.node, work.run.world.environment)
+    return _make_context(work, result, work.node if work.scope.get("node") is ABSENT else None)
+
+
+def _make_context(work: Work, result: Any, node: Node | None) -> Context:
+    return Context(work.board, lambda: work.inputs, result, node, work.run.world.environment)
 
 
 class ContextCondition:
@@ -105,7 +114,7 @@ class ContextCondition:
     def context(self, board: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the context in which the condition is evaluated for this board."""
         if isinstance(board, NodeBoard):
-            return make_context(board.work, board.work.result)
+            return _make_context(board.work, board.work.result, board.work.node)
         return Context(board, dict, None, NO_NODE)
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -143,7 +152,11 @@ def find_oddity(*parts: Any) -> str | None:
     return f"{ODD}{'; '.join(dict.fromkeys(warnings))}" if warnings else None
 
 
-def list_board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths of the board that paths of a context read: `state.a` and `a` are both `a`."""
-    reads = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in AROUND[1:]]
+def list_board_reads(paths: tuple[Path, ...], keys: Container[str] = ()) -> tuple[Path, ...]:
+    """Return the paths of the board that paths of a context read: `state.a` and `a` are both `a`.
+
+    In a template, `node` is a key of the board if it is one of the `keys`.
+    """
+    around = [name for name in AROUND[1:] if name != "node" or name not in keys]
+    reads = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in around]
     return tuple(dict.fromkeys(path for path in reads if path))

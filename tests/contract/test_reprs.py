@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import networkx as nx
 import pytest
 
-import agentnb as nb
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor
 from agentnb.dialects.symphony.parts.llm_handler import Provider
@@ -17,19 +13,10 @@ from agentnb.expressions.templates import compile_structure, compile_template
 from agentnb.store import SqlLog
 
 
-def make_board(name: str) -> Any:
-    """Return the board that a node of this name sees."""
-    graph, boards = nx.DiGraph(), []
-    graph.add_node(name, function=boards.append)
-    nb.Session(nb.load(graph), {"n": 1}).run()
-    return boards[0]
-
-
 @pytest.mark.parametrize(
     ("make", "start", "end"),
     [
         (Append, "Append(", ")"),
-        (make_board, "<board of ", ": n>"),
         (compile_template, "<Template ", ">"),
         (lambda text: compile_rule({"var": text}), "<Rule ", ">"),
         (lambda text: to_condition(f"{text} == 1"), "<Condition ", ">"),

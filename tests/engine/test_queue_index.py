@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import agentnb as nb
+from agentnb.dialects.polaris import Graph, system
 from agentnb.engine.core import scheduler
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
@@ -146,6 +149,91 @@ def test_a_step_of_many_branches_pushes_only_its_successors():
     session.run()
     assert session.status == "finished"
     assert len(get_state(session).run.history.push_activations) < 3 * session.position
+
+
+def fan(count, behind):
+    """Return a graph of branches, each with the nodes behind its first one; names that begin with `j` are joins."""
+    graph = nx.DiGraph(name="fan", entry="a")
+    graph.add_node("a", function=dict)
+    graph.add_node("j", kind="join")
+    for number in range(count):
+        names = [f"n{number}", *behind(number), "j"]
+        for name in names:
+            graph.add_node(name, **({"kind": "join"} if name.startswith("j") else {"function": lambda board: {}}))
+        graph.add_edge("a", names[0], kind="parallel")
+        nx.add_path(graph, names)
+    return graph
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        lambda number: [],
+        lambda number: [f"m{number}"],
+        lambda number: [f"m{number}"] * (number % 2),
+        lambda number: [f"j{number // 2}"],
+        lambda number: [f"j{number}"],
+        lambda number: [f"j{number % 3}", f"m{number % 3}"],
+    ],
+    ids=["one_join", "two_nodes", "uneven", "pairs", "a_join_each", "three_joins"],
+)
+def test_a_step_of_many_branches_that_meet_in_a_join_pushes_only_its_successors(behind):
+    session = nb.Session(nb.load(fan(200, behind)), budget={"max_steps": 10_000})
+    session.run()
+    assert session.status == "finished"
+    assert session.trace.steps[-1].node_id == "j"
+    assert len(get_state(session).run.history.push_activations) < 4 * session.position
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """Collect the lengths of the queues in which joins are searched."""
+    lengths, examine = [], scheduler._queue_joins
+    monkeypatch.setattr(scheduler, "_queue_joins", lambda run, queue: lengths.append(len(queue)) or examine(run, queue))
+    return lengths
+
+
+def test_the_branches_of_a_parallel_section_do_not_search_its_join(examined):
+    async def work() -> int:
+        return 1
+
+    graph = Graph("p")
+    graph.add_parallel("all", [system(work)] * 200)
+    session = nb.Session(nb.load(graph), budget={"max_steps": 10_000})
+    session.run()
+    assert session.status == "finished"
+    assert sum(examined) < 3 * 200
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_join_is_searched_only_by_steps_that_concern_it(count, examined):
+    graph = nx.DiGraph(name="loop", entry="a")
+    graph.add_node("a", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_node("end", kind="join")
+    for number in range(count):
+        graph.add_node(f"b{number}", function=lambda board: {})
+        graph.add_edge("a", f"b{number}", kind="parallel")
+    graph.add_edge("b0", "end", when="n > 30")
+    graph.add_edge("b0", "a")
+    session = nb.Session(nb.load(graph), {"n": 0}, budget={"max_steps": 10_000})
+    session.step(5)
+    before = len(examined)
+    session.run(until="n > 30")
+    assert (session.board["n"], len(examined)) == (31, before)
+    session.run()
+    assert (session.status, session.trace.steps[-1].node_id) == ("finished", "end")
+
+
+def test_a_join_is_found_after_going_back():
+    session = nb.Session(nb.load(fan(3, lambda number: [f"m{number}_{place}" for place in range(number)])))
+    session.run()
+    nodes = [step.node_id for step in session.trace.steps]
+    for at in range(len(nodes)):
+        for fork in (session.fork(at), session.goto(at) or session):
+            fork.step(1)
+            fork.back(1)
+            fork.run()
+            assert [step.node_id for step in fork.trace.steps] == nodes
 
 
 @pytest.mark.parametrize("last", [False, True])

@@ -36,7 +36,8 @@ def test_the_board_of_a_node_is_a_mapping():
         False,
     )
     assert looked(dict, inputs) == inputs
-    assert "n0" in looked(repr, inputs)
+    assert looked(repr, inputs) == repr(inputs)
+    assert looked(lambda board: f"{board.items()}", inputs) == f"ItemsView({inputs})"
     assert looked(lambda board: not hasattr(board, "__setitem__"), inputs)
 
 

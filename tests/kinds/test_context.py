@@ -33,7 +33,48 @@ def test_templates_see_the_documented_names(tmp_path, template, value):
     assert value_of(tmp_path, template) == value
 
 
-@pytest.mark.parametrize("key", ["result", "output", "inputs", "node", "state"])
+STATE = "{'n': 0, 'log': [], 'x': {'k': [1]}, 'a': None, 'b': None, 'c': None}"
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("State: {{ state }}", f"State: {STATE}"),
+        ("{{ state }}{{ state }}", STATE * 2),
+        ("{{ [state] | string }}", f"[{STATE}]"),
+        ("{{ 'as text: ' ~ state }}", f"as text: {STATE}"),
+        ("{% for key, value in state.items() %}{{ key }}={{ value }};{% endfor %}",
+         "n=0;log=[];x={'k': [1]};a=None;b=None;c=None;"),
+        ("Inputs: {{ inputs }}", "Inputs: {'x': {'k': [1]}}"),
+        ("All: {{ env }}", "All: {}"),
+    ],
+)  # fmt: skip
+def test_a_mapping_in_a_text_is_a_dict(tmp_path, template, value):
+    graph = f"nodes:\n  - {{id: look, type: noop, map: {{set: {{a: {template!r}}}}}}}"
+    session = Session(load(write(tmp_path, text(graph))), {"x": {"k": [1]}})
+    reads = {read.key for read in session.step().reads}
+    assert session.board["a"] == value
+    assert reads == ({"n", "log", "x", "a", "b", "c"} if "state" in template else set())
+
+
+def test_a_key_named_node_is_the_node_of_templates(tmp_path):
+    head = HEAD.replace("shape: {", "shape: {node: any, ").replace("init: {", "init: {node: {id: mine}, ")
+    graph = """
+nodes:
+  - {id: look, type: noop, map: {set: {a: "{{ node.id }} {{ node }} {{ state.node.id }}"}}}
+  - {id: forget, type: noop, map: {delete: [node]}}
+  - {id: again, type: noop, map: {set: {b: "{{ node.id }}"}}}
+edges: [{from: look, to: forget, when: {"==": [{var: node.id}, look]}}, {from: forget, to: again}]
+"""
+    session = Session(load(write(tmp_path, text(graph, head=head))), {"x": 1})
+    assert "node" in {read.key for read in session.step().reads}
+    assert session.board["a"] == "mine {'id': 'mine'} mine"
+    assert "node.id" in session.recipe.nodes["look"].reads
+    session.run()
+    assert session.board["b"] == "again"
+
+
+@pytest.mark.parametrize("key", ["result", "output", "inputs", "state"])
 def test_state_keys_with_reserved_names_are_read_through_state(tmp_path, key):
     head = HEAD.replace("shape: {", f"shape: {{{key}: any, ").replace("init: {", f"init: {{{key}: mine, ")
     assert value_of(tmp_path, f"{{{{ state.{key} }}}}", head=head) == "mine"

@@ -47,6 +47,15 @@ def test_it_sends_the_prompt_messages_in_order_and_maps_the_answer(tmp_path):
     assert (call["kind"], call["name"], call["tokens_in"], call["tokens_out"]) == ("llm", "ask", 7, 2)
 
 
+@pytest.mark.parametrize("prompt", ["{{ state }}", "State: {{ state }}"])
+def test_the_state_in_a_prompt_is_a_dict(tmp_path, prompt):
+    requests = []
+    graph = "nodes:\n  - {id: say, type: llm, prompt: ask}"
+    content = text(graph, f"prompts: {{templates: {{ask: {{user: '{prompt}'}}}}}}")
+    ask_model(tmp_path, lambda request: requests.append(request.prompt) or "", content)
+    assert requests[0].removeprefix("State: ") == str({"n": 0, "log": [], "x": "sky", "a": None, "b": None, "c": None})
+
+
 def test_without_a_model_the_answer_is_simulated_and_marked_in_the_call(tmp_path):
     session = ask_model(tmp_path, None)
     assert session.board["a"] == "Mocked output from say"

@@ -221,10 +221,10 @@ def meetings(draw: Any) -> Drawn:
     """Draw nodes that do nothing and joins, in two branches and behind them, with many ways between them."""
     nodes, edges = {"both": Node("both", "branches", bodies=("in", "in"), params={"merge": []})}, list[Edge]()
     for scope in ("in", "root"):
-        ids = [f"{scope}{number}" for number in range(draw(st.integers(3, 5)))]
+        ids = [f"{scope}{number}" for number in range(draw(st.integers(3, 7)))]
         nodes |= {name: Node(name, draw(st.sampled_from(["noop", "join"])), scope=scope) for name in ids}
         pairs = st.sampled_from([(one, other) for one in ids for other in ids if one < other])
-        edges += [Edge(*pair) for pair in draw(st.lists(pairs, min_size=2, max_size=9))]
+        edges += [Edge(*pair) for pair in draw(st.lists(pairs, min_size=2, max_size=16))]
     edges.append(Edge("both", "root0"))
     regions = {"root": Region("root", ("both",)), "in": Region("in", ("in0",), owner="both")}
     return Drawn(

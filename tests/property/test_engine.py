@@ -113,7 +113,7 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Pair]:
     return pairs
 
 
-@given(drawn(), acts, st.sampled_from([scheduler.SHORT, -1]))
+@given(st.one_of(drawn(), meetings()), acts, st.sampled_from([scheduler.SHORT, -1]))
 def test_a_session_shows_what_its_model_shows(what, script, short):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scheduler, "SHORT", short)  # -1: as if many branches were open
@@ -124,12 +124,17 @@ def test_a_session_shows_what_its_model_shows(what, script, short):
             pair.left_what_its_model_left()
 
 
-@given(meetings())
-def test_joins_run_where_they_run_in_their_model(what):
-    pair = Pair.of(what)
-    for _ in range(25):
-        pair.step(1)
-        pair.stands_as_its_model()
+@given(
+    meetings(), st.lists(st.sampled_from([1, 1, 2, 9]), min_size=1, max_size=12), st.sampled_from([scheduler.SHORT, -1])
+)
+def test_joins_run_where_they_run_in_their_model(what, counts, short):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "SHORT", short)
+        pair = Pair.of(what)
+        for count in [*counts, 25]:
+            pair.step(count)
+            pair.stands_as_its_model()
+        pair.holds_as_its_model()
 
 
 @given(drawn(), acts)

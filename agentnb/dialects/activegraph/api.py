@@ -155,12 +155,13 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
     def _ensure(self, *, check: bool = True) -> None:
         """Update the active behaviors, because some may have been registered since, and check their requirements.
 
-        A new runtime skips the check, because its tools and packs may be added later.
+        While the session is running, they stay as they are. A new runtime skips the check, because its tools and packs
+        may be added later.
         """
         now = tuple(self.behaviors)
         if check:
             self._check_needs(now)
-        if now != self._attached or not self._attached:
+        if (now != self._attached or not self._attached) and not get_state(self.graph.session).moves:
             attach(self.graph, self._count_patterns(now), self.config, self.name, self._since)
             self._attached = now
 

@@ -223,6 +223,7 @@ def _find_queued(run: Run, number: int) -> Activation:
 
 def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention: Intervention) -> None:
     """Replace the frontier of the last step, and close the frames that are left by this."""
+    run.note_joins(queued=True)
     history, step = run.history, run.position
     row, start = step - history.base, len(history.push_activations)
     history.push(carry(queue))

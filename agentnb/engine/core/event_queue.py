@@ -96,6 +96,24 @@ def settle(run: Run) -> None:
     history.queue_starts[row] = run.queue_start = at
 
 
+def match_again(run: Run) -> None:
+    """Queue the events that wait at the run's position for the nodes that listen to them now.
+
+    Of the event that is being delivered, the activations of nodes that are still in the recipe remain.
+    """
+    activations, plan, last = run.tables.activations, run.plan, run.get_last_activation()
+    before, queue = run.frontier(), dict[int, None]()
+    for number in before:
+        row = activations[number]
+        if row.event >= 0 and row.about > LATE and (last is None or row.event != last.event):
+            queue |= dict.fromkeys(make_entries(run, [_find_event(run, row.event, ())]))
+        elif plan.nodes[row.node].id in plan.index:
+            queue[number] = None
+    if [*queue] != before:
+        amend(run, [*queue])
+    settle(run)
+
+
 def append(run: Run, event: Event) -> None:
     """Queue an external event as part of the last step; it is matched when it reaches the front."""
     history, new = run.history, make_entries(run, [event])
@@ -162,4 +180,4 @@ def enqueue(run: Run, event: Event) -> None:
         amend(run, [number for number, _, _ in queue])
 
 
-__all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "match_events", "settle"]
+__all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "match_again", "match_events", "settle"]

@@ -58,8 +58,9 @@ class Activation:
     """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
 
     `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as in
-    `PlanNode.always`. `quick` is True if the frontier can simply advance by one (an ordinary activation in the root
-    frame). `next_activations` maps each target to the number of the activation that the edge to it leads to.
+    `PlanNode.always`. `quick` is True if the frontier can simply advance by one when no join is concerned (an ordinary
+    activation in the root frame). `next_activations` maps each target to the number of the activation that the edge to
+    it leads to.
     """
 
     work: Work

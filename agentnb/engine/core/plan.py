@@ -34,7 +34,7 @@ class PlanNode:
     `always` is the node that its ordinary edges always lead to, or how their conditions decide; `always_edge` is the
     number of the edge to it. `routes` maps the target and the condition of its route edges to their numbers;
     `errors` and `timeouts` are pairs of a target and the number of its edge. `cost` is the amount by which a step of it
-    counts towards max_steps.
+    counts towards max_steps. `joins` are the joins that wait for it.
     """
 
     __slots__ = (
@@ -44,6 +44,7 @@ class PlanNode:
         "errors",
         "id",
         "index",
+        "joins",
         "kind",
         "node",
         "outgoing_edges",
@@ -55,6 +56,7 @@ class PlanNode:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
         self.always, self.always_edge, self.cost = NO_EDGE, UNKNOWN_EDGE, int(node.counted)
         self.outgoing_edges: tuple[OutgoingEdge, ...] = ()
+        self.joins: tuple[int, ...] = ()
         self.routes: dict[tuple[int, str], int] = {}
         self.errors: tuple[tuple[int, int], ...] = ()
         self.timeouts: tuple[tuple[int, int], ...] = ()
@@ -99,12 +101,15 @@ class CompiledRecipe:
         self.entries["root"] = self._get_numbers(recipe.entry)
         self.joins = frozenset(node.index for node in own if node.kind.is_join)
         self.nodes_before_join = {number: self._find_nodes_before(number) for number in self.joins}
+        for join, before in self.nodes_before_join.items():
+            for number in before:
+                self.nodes[number].joins += (join,)
         self.listeners: dict[str, list[PlanNode]] = {}
         for node in own:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
-        self.advances_by_one = not (self.joins or self.reacts or self.supersteps)  # a step in the root frame
+        self.advances_by_one = not (self.reacts or self.supersteps)  # a step in the root frame, while no join waits
         self.deferred_nodes = frozenset(node.index for node in own if node.node.params.get("defer"))
         self.nesting = measure_nesting(recipe)
         if self.supersteps:

@@ -40,6 +40,7 @@ GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
 NONE, GOING, ENDING = range(3)
 CHECKPOINT_ROWS: Final = 512
 NEVER: Final = 1 << 60
+ALWAYS: Final = -1
 MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
@@ -94,6 +95,7 @@ class Run:
     makes the ids that its nodes draw differ from those of other runs; forks and replays share it. `lanes`
     tells whether branches are running concurrently now; `before_activation` is then called before each activation of a
     branch and returns whether the run stops.
+    `joinless_since` is the position since which no join has been queued (NEVER: unknown; ALWAYS: the plan has none).
     """
 
     # Attributes that few runs use stay unset until needed, because so many attributes would make a large dictionary.
@@ -120,6 +122,7 @@ class Run:
         "ids",
         "inputs",
         "is_rewound",
+        "joinless_since",
         "keeps_loop_free",
         "lanes",
         "limit",
@@ -192,6 +195,7 @@ class Run:
         self.abandoned_branches: tuple[tuple[tuple[History, ...], int], ...] = ()
         self.position = self.queue_start = self.counted_steps = 0
         self.limit = self.stop_at = NEVER
+        self.joinless_since = NEVER if plan.joins else ALWAYS
         self.next_checkpoint, self.next_due = CHECKPOINT_ROWS, CHECKPOINT_ROWS
         self.armed = self.dirty = self.is_rewound = False
         # True while driven without an event loop, even if one is running around it (a kernel's)
@@ -297,6 +301,11 @@ class Run:
         """Return the numbers of the next activations, front first."""
         at = self.current_history
         return at.queue(self.queue_start, at.push_ends[self.position - at.base], self.position)
+
+    def note_joins(self, *, queued: bool) -> None:
+        """Note whether a join will be in the queue after the step that is being committed."""
+        if self.plan.joins:
+            self.joinless_since = NEVER if queued else min(self.joinless_since, self.position + 1)
 
     # -- writes: the only place where keys of a scope change ---------------------------------------------------------
 

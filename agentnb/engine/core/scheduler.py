@@ -21,7 +21,7 @@ from agentnb.engine.core.history import (
     carry,
 )
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.core.plan import FIRST, NO_EDGE, OutgoingEdge
+from agentnb.engine.core.plan import EVERY, FIRST, NO_EDGE
 from agentnb.engine.core.run import GO, LANES, Run
 from agentnb.engine.core.work import Enter, SendTarget, Target
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
@@ -90,42 +90,55 @@ def _make_condition_error(edge: Any, error: Exception) -> ExecutionError:
     )
 
 
-def follow(run: Run, activation: Activation) -> None:
-    """Push the activation that follows a quick one, and cache it if it is always the same."""
-    history = run.history
+def follow(run: Run, activation: Activation) -> Pushes | None:
+    """Push the activation that follows a quick one, and cache it if it is always the same.
+
+    Return the activations instead if one of them is a join.
+    """
+    history, joins = run.history, run.plan.joins
     if activation.next == UNKNOWN:
         always = activation.node.always
-        if always >= 0:
+        if always >= 0 and always not in joins:
             activation.next = run.get_activation(always, activation.frame).id
             history.push_activations.append(activation.next)
             history.push_values.append(None)
             history.push_edges.append(activation.node.always_edge)
-            return
-        activation.next = always
+            return None
+        activation.next = always if always < 0 else EVERY
         if always == NO_EDGE:
-            return
-    out: tuple[OutgoingEdge, ...] = activation.node.outgoing_edges
-    push_activations, push_values, push_edges = history.push_activations, history.push_values, history.push_edges
-    if activation.next == FIRST:
-        board = activation.work.board
-        for call, target, edge, edge_number in out:
-            value = None
-            if call is not None:
-                try:
-                    value = call(board)
-                except AgentNbError:
-                    raise
-                except Exception as error:
-                    raise _make_condition_error(edge, error) from error
-                if not value:
-                    continue
-            number = activation.next_activations.get(target)
-            push_activations.append(get_target(run, activation, target, edge) if number is None else number)
-            push_values.append(value)
-            push_edges.append(edge_number)
-            return
-        return
-    history.push(find_next_activations(run, activation))
+            return None
+    pushes = _find_first(run, activation) if activation.next == FIRST else find_next_activations(run, activation)
+    if joins and not joins.isdisjoint([run.tables.activations[number].node for number, _, _ in pushes]):
+        return pushes
+    history.push(pushes)
+    return None
+
+
+def _find_first(run: Run, activation: Activation) -> Pushes:
+    """Return the activation that the first edge whose condition holds leads to, with the condition's value."""
+    board, outgoing_edges = activation.work.board, activation.node.outgoing_edges
+    for call, target, edge, edge_number in outgoing_edges:
+        value = None
+        if call is not None:
+            try:
+                value = call(board)
+            except AgentNbError:
+                raise
+            except Exception as error:
+                raise _make_condition_error(edge, error) from error
+            if not value:
+                continue
+        number = activation.next_activations.get(target)
+        return [(get_target(run, activation, target, edge) if number is None else number, value, edge_number)]
+    return []
+
+
+def advance_past(run: Run, activation: Activation, joins: Pushes | None) -> int:
+    """Return the new start of the frontier after a quick activation; if it leads to joins, they are pushed first."""
+    history = run.history
+    if joins is not None:
+        return advance(run, activation, joins)
+    return history.find_queue_start(history.row_after(run.queue_start))
 
 
 def choose_targets(run: Run, activation: Activation, targets: Sequence[Target], value: Any) -> Pushes:
@@ -200,13 +213,10 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
         return event_queue.advance(run, activation)
     if run.plan.supersteps:
         return supersteps.advance(run, activation, pushes, front)
-    history = run.history
-    index = run.queue_index
+    history, index, joins = run.history, run.queue_index, run.plan.joins
     if (
-        ((index is not None and index.is_current(run)) or len(history.push_activations) - run.queue_start > SHORT)
-        and not run.plan.joins
-        and not run.plan.listeners
-    ):
+        (index is not None and index.is_current(run)) or len(history.push_activations) - run.queue_start > SHORT
+    ) and not run.plan.listeners:
         moved = queue_index.advance(run, activation, pushes, front)
         if moved >= 0:
             return moved
@@ -224,6 +234,8 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
     if own_place:
         new = [*carry(rest[:own_place]), *front, *carry(rest[own_place:at]), *pushes, *carry(rest[at:])]
     new = _schedule_resume(run, activation, expand(run, _queue_joins(run, new), activation.work.emitted), own_place)
+    if joins:
+        run.note_joins(queued=any(run.tables.activations[number].node in joins for number, _, _ in new))
     unchanged = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in unchanged):
         new = new[len(rest) :]
@@ -393,6 +405,7 @@ def close_frames(run: Run, frames: Sequence[Frame], step: int) -> None:
 __all__ = [
     "Pushes",
     "advance",
+    "advance_past",
     "append_next_activations",
     "choose_targets",
     "close_frames",

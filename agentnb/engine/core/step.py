@@ -193,19 +193,18 @@ def commit(
             run.write(scope, (key,), value)
     if work.copies:
         _write_in_place(run, activation, work.find_in_place_changes(writes))
-    if activation.quick and chosen is None:
-        next_activation = activation.next
+    if activation.quick and chosen is None and run.joinless_since <= run.position:
+        next_activation, joins = activation.next, None
         if next_activation >= 0:
             history.push_activations.append(next_activation)
             history.push_values.append(None)
             history.push_edges.append(activation.node.always_edge)
         elif next_activation < -1:
-            scheduler.follow(run, activation)
-        pos = (
-            history.find_queue_start(history.row_after(run.queue_start))
-            if history.replacements
-            else run.queue_start + 1
-        )
+            joins = scheduler.follow(run, activation)
+        if history.replacements or joins is not None:
+            pos = scheduler.advance_past(run, activation, joins)
+        else:
+            pos = run.queue_start + 1
     else:
         pos = scheduler.append_next_activations(run, activation, chosen, handlers or [])
     flag = LEAVE if activation.purpose else RUN

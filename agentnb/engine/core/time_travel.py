@@ -27,6 +27,8 @@ _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTE
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
     run.queue_index = None
+    if run.joinless_since > run.position:  # noted by a step that is undone
+        run.joinless_since = NEVER
     if run.is_rewound or run.current_history is not run.history:  # the rows beyond the position are committed steps
         if run.dirty:
             restore(run, run.position)

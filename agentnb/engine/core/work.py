@@ -19,7 +19,7 @@ from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node, RouteTarget
-from agentnb.text import safe_repr, safe_str
+from agentnb.text import safe_repr
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
@@ -481,7 +481,8 @@ class NodeBoard(Mapping[str, Any]):
         return self._find(key) is not ABSENT
 
     def __repr__(self) -> str:
-        return f"<board of {safe_repr(self._work.node.id, 200)}: {safe_str(', '.join(self), 200)}>"
+        # A text of the board is for whom the node writes to: a model, a person, a log.
+        return repr(dict(self))
 
 
 def _find_inside(copied: Any, frozen: Any, rest: Path) -> Any:

@@ -86,6 +86,9 @@ class Environment(Mapping[str, str]):
     def __len__(self) -> int:
         return 0
 
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
 
 def list_allowed_variables(allow: Collection[str]) -> frozenset[str]:
     """Return the variables that the entries of `allow` name.

@@ -34,7 +34,8 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
     try:
         models = importlib.import_module("activegraph.llm") if package is theirs() else package
         packs = importlib.import_module(f"{_inside(package)}.packs")
-        words: dict[str, Any] = {"packs": packs}
+        tools = importlib.import_module("activegraph.tools") if package is theirs() else package
+        words: dict[str, Any] = {"packs": packs, "ToolError": tools.ToolError}
         words |= {name: getattr(package, name) for name in NAMES} | {name: getattr(models, name) for name in OF_MODELS}
         program(SimpleNamespace(**words, graph=graph))
     finally:

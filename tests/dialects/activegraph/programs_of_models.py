@@ -44,6 +44,11 @@ class Query(BaseModel):
     q: str
 
 
+# Fields that an exception may have: some of them are fields of every failure.
+FIELDS = ("behavior", "event_id", "exception_type", "message", "reason", "type", "attempts", "tool", "error", "model")
+MORE = dict.fromkeys(FIELDS, "more")
+
+
 def _thinking(p: Any, *answers: Any, budget: Any = None, schema: Any = Note, **words: Any) -> None:
     @p.tool(name="look", description="looks", input_schema=Query, deterministic=True, cost_per_call=Decimal("0.5"))
     def look(args, ctx):
@@ -57,7 +62,13 @@ def _thinking(p: Any, *answers: Any, budget: Any = None, schema: Any = Note, **w
     def odd(args, ctx):
         return {"zip": 1}
 
-    @p.llm_behavior(name="think", on=["goal.created"], output_schema=schema, tools=[look, breaks, odd], **words)
+    @p.tool(name="refuses")
+    def refuses(args, ctx):
+        raise p.ToolError("tool.refused", "no", payload_extras=MORE)
+
+    tools = [look, breaks, odd, refuses]
+
+    @p.llm_behavior(name="think", on=["goal.created"], output_schema=schema, tools=tools, **words)
     def think(event, graph, ctx, answer):
         graph.emit("thought", {"answer": repr(answer)})
 
@@ -95,6 +106,14 @@ def a_model_refuses(p: Any) -> None:
     _thinking(p, p.LLMBehaviorError("llm.auth_error", "no"))
 
 
+def a_model_refuses_with_more_fields(p: Any) -> None:
+    _thinking(p, p.LLMBehaviorError("llm.auth_error", "no", payload_extras=MORE))
+
+
+def a_model_is_asked_in_vain_and_tells_more(p: Any) -> None:
+    _thinking(p, *[p.LLMBehaviorError("llm.network_error", "gone", payload_extras=MORE)] * 3)
+
+
 def a_model_never_answers(p: Any) -> None:
     _thinking(p, ValueError("odd"), ValueError("odd"), ValueError("odd"))
 
@@ -105,6 +124,10 @@ def a_model_answers_badly(p: Any) -> None:
 
 def a_tool_breaks(p: Any) -> None:
     _thinking(p, ("", None, (("c1", "breaks", {"q": "1"}),)))
+
+
+def a_tool_refuses_with_more_fields(p: Any) -> None:
+    _thinking(p, ("", None, (("c1", "refuses", {}),)))
 
 
 def a_tool_gives_something_else(p: Any) -> None:
@@ -165,6 +188,39 @@ def a_pack(p: Any) -> None:
     assert runtime.get_behavior("plan").name == "demo.plan"
 
 
+def packs_change_while_events_wait(p: Any) -> None:
+    packs = p.packs
+
+    @p.behavior(name="always", on=["go"])
+    def always(event, graph, ctx):
+        graph.emit("went", {})
+
+    @packs.behavior(name="packed", on=["go", "went"])
+    def packed(event, graph, ctx):
+        graph.emit("heard", {"type": event.type})
+
+    runtime = p.Runtime(p.graph)
+    pack = packs.Pack(name="demo", version="1.0", behaviors=(packed,))
+
+    def go() -> None:
+        p.graph.emit(p.Event(p.graph.ids.event(), "go", {}))
+
+    go()
+    go()
+    runtime.load_pack(pack)
+    runtime.run_until_idle()
+    go()
+    runtime.disable_pack("demo")
+    runtime.run_until_idle()
+    go()
+    runtime.load_pack(pack)
+    runtime.run_quantum(max_queue_events=1, max_seconds=60.0)
+    go()
+    runtime.disable_pack("demo")
+    go()
+    runtime.run_until_idle()
+
+
 PROGRAMS = [
     a_model_answers,
     a_model_answers_a_dict,
@@ -172,13 +228,17 @@ PROGRAMS = [
     a_model_asks_for_tools,
     a_model_is_asked_again,
     a_model_refuses,
+    a_model_refuses_with_more_fields,
+    a_model_is_asked_in_vain_and_tells_more,
     a_model_never_answers,
     a_model_answers_badly,
     a_tool_breaks,
+    a_tool_refuses_with_more_fields,
     a_tool_gives_something_else,
     a_tool_is_given_something_else,
     a_tool_is_unknown,
     tools_without_an_end,
     a_question_is_too_dear,
     a_pack,
+    packs_change_while_events_wait,
 ]

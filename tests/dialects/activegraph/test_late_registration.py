@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph import Runtime
+from agentnb.dialects.activegraph import Runtime, clear_registry, get_registry, register
 from agentnb.dialects.activegraph.parts.late_registration import get_registration_event
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.runtimes import graph, on, types
+from tests.dialects.activegraph.runtimes import graph, on, tell, types
 
 
 @on("go")
@@ -42,6 +42,42 @@ def test_behaviors_can_be_added_later_and_earlier_steps_remain():
     team.run_until_idle()
     assert [step.node_id for step in built_graph.session.trace.steps] == ["first", "second"]
     assert team.replay().ok
+
+
+def test_an_event_that_waits_for_a_removed_behavior_is_not_delivered():
+    built_graph = graph()
+    Runtime(built_graph, behaviors=[first])
+    built_graph.session.emit("go", {})
+    team = Runtime(built_graph, behaviors=[second])
+    assert team.session.frontier == ()
+    built_graph.session.emit("go", {})
+    team.run_until_idle()
+    assert [step.node_id for step in built_graph.session.trace.steps] == ["second"]
+
+
+@pytest.fixture
+def _registry():
+    clear_registry()
+    yield
+    clear_registry()
+
+
+@pytest.mark.usefixtures("_registry")
+def test_a_behavior_that_is_registered_by_a_behavior_is_active_after_the_run():
+    @on("go")
+    def registers(event, graph, ctx):
+        if "second" not in [each.name for each in get_registry()]:
+            register(second)
+        assert team.session.status == "running"
+
+    register(registers)
+    team = Runtime(graph())
+    tell(team, "go")
+    team.run_until_idle()
+    assert types(team) == ["go"]
+    tell(team, "go")
+    team.run_until_idle()
+    assert types(team) == ["go", "go", "second"]
 
 
 def test_an_invalid_behavior_changes_nothing():

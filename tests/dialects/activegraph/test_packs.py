@@ -31,7 +31,7 @@ from agentnb.dialects.activegraph.errors import NonSerializableEventError
 from agentnb.dialects.activegraph.parts import packs
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.judge import assert_same_signatures
-from tests.dialects.activegraph.runtimes import log, on, runtime
+from tests.dialects.activegraph.runtimes import log, on, runtime, tell
 
 
 class Settings(BaseModel):
@@ -101,6 +101,45 @@ def test_a_type_that_two_packs_define_is_reported_with_the_first_pack(kind):
     for taken, owner in (("b", "first"), ("c", "second")):
         with pytest.raises(AgentNbError, match=f"R325: '{taken}' of pack 'third'.*(?s:.*)pack '{owner}' has one"):
             team.load_pack(pack("third", "new", taken))
+
+
+@pytest.mark.parametrize(("tools", "code"), [((), "R328"), (["nowhere"], "R233")])
+def test_a_pack_that_lacks_a_model_or_a_tool_is_rejected_and_changes_nothing(tools, code):
+    @packs.llm_behavior(name="think", on=["goal.created"], tools=tools)
+    def think(event, graph, ctx, answer):
+        """Think."""
+
+    pack = Pack("other", "1", object_types=(ObjectType("memo", Task),), behaviors=(plan, think),
+                settings_schema=Settings, policies=(PackPolicy("notes", requires_approval=("note",)),))  # fmt: skip
+    team = runtime()
+    team.load_pack(PACK)
+    before, behaviors = log(team), list(team.behaviors)
+    for _ in range(2):
+        with pytest.raises(AgentNbError, match=code):
+            team.load_pack(pack)
+    assert (log(team), team.behaviors, team.loaded_packs()) == (before, behaviors, [PACK])
+    assert team.config.gating_pack("note") == ""
+    assert team.graph.add_object("memo", {"untyped": True}).data == {"untyped": True}
+    with pytest.raises(LookupError, match="R326"):
+        team.get_behavior("other.plan")
+    team.run_goal("go")
+    assert [each.payload["behavior"] for each in team.graph.events if each.type == "behavior.started"] == ["demo.plan"]
+    assert team.load_pack(Pack("other", "1", behaviors=(plan,), settings_schema=Settings))
+
+
+@pytest.mark.parametrize("change", ["load_pack", "disable_pack"])
+def test_a_behavior_cannot_change_which_packs_are_loaded(change):
+    @on("goal.created")
+    def changes(event, graph, ctx):
+        getattr(team, change)(Pack("other", "1") if change == "load_pack" else "demo")
+
+    team = runtime(changes)
+    team.load_pack(PACK)
+    team.run_goal("go")
+    assert team.loaded_packs() == [PACK]
+    started = [each.payload["behavior"] for each in team.graph.events if each.type == "behavior.started"]
+    assert started == ["changes", "demo.plan"]
+    assert f"X112: {change}() cannot be done while the session is running" in team.errors[0].message
 
 
 def test_unambiguous_short_names_are_found():
@@ -282,6 +321,30 @@ def test_a_disabled_pack_no_longer_applies_and_can_be_loaded_again():
     assert team.load_pack(PACK)
     team.run_goal("third")
     assert team.graph.all_objects()[-1].data["title"] == "3 of 3"
+
+
+def test_a_step_of_a_disabled_pack_no_longer_waits_and_an_event_in_delivery_is_not_delivered_again():
+    @on("goal.created")
+    def first(event, graph, ctx):
+        """Hear of it."""
+
+    @on("goal.created")
+    def last(event, graph, ctx):
+        """Hear of it."""
+
+    team = runtime(first)
+    team.load_pack(PACK)
+    tell(team)
+    tell(team)
+    team.session.step()
+    assert [each.node for each in team.session.frontier][:1] == ["demo.plan"]
+    team.disable_pack("demo")
+    team.load_pack(Pack("late", "1", behaviors=(last,)))
+    assert [each.node for each in team.session.frontier][:1] == ["first"]
+    team.run_until_idle()
+    started = [each.payload for each in team.graph.events if each.type == "behavior.started"]
+    assert [(each["behavior"], each["event_id"]) for each in started] == [
+        ("first", "evt_002"), ("first", "evt_003"), ("late.last", "evt_003")]  # fmt: skip
 
 
 def test_disabling_a_pack_makes_a_short_name_unambiguous():

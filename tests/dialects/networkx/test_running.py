@@ -34,6 +34,11 @@ def get_request(node, board=None):
     return "\n".join(message.content for request in sent for message in request.messages)
 
 
+def test_the_whole_board_in_a_prompt_is_a_dict():
+    assert get_request({"kind": "llm", "prompt": "All: {{ state }}"}) == "All: {'cart': ['tea'], 'left': 3}"
+    assert get_request({"kind": "llm", "prompt": "{{ node }}"}, {"node": "mine"}) == "mine"
+
+
 @pytest.mark.parametrize(
     "node",
     [

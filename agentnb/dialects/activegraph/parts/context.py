@@ -226,11 +226,12 @@ class Context:
     @property
     def settings(self) -> Any:
         """The settings of the behavior's pack; None if it is not from a pack."""
-        return self._config.settings.get(self._config.packs(self._name))
+        return self._config.find_settings(self._name)
 
     def pack_settings(self, name: str) -> Any:
         """Return the settings of a pack; None if it is not loaded."""
-        return self._config.settings.get(name)
+        loaded = self._config.packs.get(name)
+        return None if loaded is None else loaded.settings
 
     def propose_object(self, type: str, data: Mapping[str, Any], reason: str = "") -> str:
         """Request approval to create an object, and return the id of the pending approval."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Event as Kept
     from agentnb.engine.core.work import Keep, Perform, Work
 
+# The fields of every `behavior.failed`, which those of an exception do not replace.
+FAILURE_FIELDS: Final = frozenset({"behavior", "event_id", "exception_type", "message", "traceback", "reason"})
 READS: Final = 200  # the maximum number of object ids recorded per delivery
 
 
@@ -193,7 +195,9 @@ class DeliveryInProgress:
             payload["traceback"] = next_event.payload["traceback"]
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
-            payload |= {"reason": reason, **getattr(error, "payload_extras", {})}
+            payload["reason"] = reason
+            extras = getattr(error, "payload_extras", {})
+            payload |= {name: value for name, value in extras.items() if name not in FAILURE_FIELDS}
         self.record("behavior.failed", payload, "step")
         self._record_reads()
 
@@ -235,4 +239,4 @@ def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
     return ledger if not earlier else EarlierGraph({**run.root.scope.data, **earlier})
 
 
-__all__ = ["Delivery", "DeliveryInProgress", "get_graph_as_matched", "make_performer"]
+__all__ = ["FAILURE_FIELDS", "Delivery", "DeliveryInProgress", "get_graph_as_matched", "make_performer"]

@@ -241,8 +241,8 @@ class EffectCaller:
         try:
             return dict(await work.call(effect)), raised
         except TimeoutError as error:
-            failed = {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}
-            return {"failed": failed}, error
+            failed = {"reason": "tool.timeout", "type": "ToolError", "message": str(error)}
+            return {"failed": {**failed, "extra": {}, "is_invalid": False}}, error
 
 
 def _measure_seconds(clock: Callable[[], int], start_time: int) -> float:
@@ -303,19 +303,16 @@ def _run(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
             output = tool.output_schema.model_validate(output)
         output = to_plain(output)
     except Exception as error:  # noqa: BLE001  (whatever a tool raises is an answer of its own)
-        reason = getattr(error, "reason", reason)
-        error_data: dict[str, Any] = {
-            "reason": reason,
-            "type": type(error).__name__,
-            "message": str(error),
-            "tool": tool.name,
-        }
-        if reason == "tool.execution_error":
-            kind = type(error).__name__
-            error_data |= {"type": "ToolError", "message": f"{kind}: {error}", "raised": kind}
-        elif reason != getattr(error, "reason", None):
-            error_data["validation_errors"] = str(error)
-        return {"failed": error_data}, error
+        name, extras = type(error).__name__, getattr(error, "payload_extras", None)
+        failed = {"reason": reason, "type": name, "message": str(error), "extra": {}, "is_invalid": False}
+        if extras is not None:  # a ToolError
+            failed |= {"reason": getattr(error, "reason", reason), "extra": to_canonical(extras)}
+        elif reason == "tool.execution_error":
+            extra = {"tool": tool.name, "exception_type": name}
+            failed |= {"type": "ToolError", "message": f"{name}: {error}", "extra": extra}
+        else:
+            failed["is_invalid"] = True
+        return {"failed": failed}, error
     return {"output": output}, None
 
 

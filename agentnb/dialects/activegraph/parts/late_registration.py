@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.dialects.activegraph.parts.ledger import get_ledger
 from agentnb.dialects.activegraph.schema import make_recipe
 from agentnb.engine.control.interventions import record_intervention
-from agentnb.engine.core import time_travel
+from agentnb.engine.core import event_queue, time_travel
 from agentnb.engine.core.plan import Plan
 from agentnb.kinds import KINDS
 from agentnb.session.parts import get_parts
@@ -39,6 +39,7 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
     run.history.plan = plan
     run.root.activations.clear()
     run.live_activations.clear()
+    event_queue.match_again(run)
     state.trace = None  # the trace refers to the previous nodes
     if state.name == GRAPH:  # no name has been assigned yet
         state.name = name

@@ -17,7 +17,7 @@ from agentnb.dialects.activegraph.parts.behaviors import (
     register,
     to_fields,
 )
-from agentnb.dialects.activegraph.parts.delivery import Delivery, DeliveryInProgress
+from agentnb.dialects.activegraph.parts.delivery import FAILURE_FIELDS, Delivery, DeliveryInProgress
 from agentnb.dialects.activegraph.parts.effects import AGAIN
 from agentnb.dialects.activegraph.parts.events import to_canonical
 from agentnb.dialects.activegraph.parts.models import LLMMessage, ToolCall, make_prompt_payload, read, to_prompt_fields
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Event as Kept
 
 
-FAILED: Final = frozenset({"behavior", "event_id", "exception_type", "message", "traceback", "reason"})
 ESTIMATED: Final = ("estimated_input_tokens", "estimated_cost_usd", "budget_remaining_usd")
 
 
@@ -168,7 +167,7 @@ class _ModelRequests:
                 self.words["messages"].append(await self._call_tool(call))
         max_turns = self.behavior.max_tool_turns
         raise _make_failure("RuntimeError", f"exceeded max_tool_turns={max_turns} without a non-tool response",
-                      "tool.max_turns_exhausted", max_tool_turns=max_turns)  # fmt: skip
+                      "tool.max_turns_exhausted", {"max_tool_turns": max_turns})  # fmt: skip
 
     def record(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record the event of a request or a tool call by the behavior; return the event's id."""
@@ -279,13 +278,13 @@ class _ModelRequests:
         if event is not None:
             reason = str(event.payload.get("reason"))
             if event.type == "behavior.failed" and reason.startswith("budget."):
-                payload = {name: value for name, value in event.payload.items() if name not in FAILED}
-                raise _make_failure(event.payload["exception_type"], event.payload["message"], reason, **payload)
+                payload = {name: value for name, value in event.payload.items() if name not in FAILURE_FIELDS}
+                raise _make_failure(event.payload["exception_type"], event.payload["message"], reason, payload)
             return
         limit = None if run.limiter is None else run.limiter.limit_for(run, kinds)
         if limit is not None:
             what = "cost" if limit == "max_cost_usd" else limit.removeprefix("max_")
-            raise _make_failure("RuntimeError", message, f"budget.{what}_exhausted", **extra)
+            raise _make_failure("RuntimeError", message, f"budget.{what}_exhausted", extra)
 
     def _check_own(self, limit: str, what: str) -> None:
         """Raise an error if the behavior's own budget allows no further call."""
@@ -297,7 +296,7 @@ class _ModelRequests:
             and measure_behavior_usage(self.work.run, self.behavior.name, {limit: allowed})[limit] >= allowed
         ):
             raise _make_failure("RuntimeError", f"{limit}={allowed} of {self.behavior.name!r} is used up",
-                          f"budget.{what}_exhausted")  # fmt: skip
+                          f"budget.{what}_exhausted", {})  # fmt: skip
 
     async def _record_failure(
         self,
@@ -323,7 +322,7 @@ class _ModelRequests:
         if not may_retry or attempt + 1 >= max_attempts:
             if may_retry:
                 extra |= {"attempts": attempt + 1, "max_attempts": max_attempts, "retry_exhausted": True}
-            raise _make_failure(failure["type"], failure["message"], reason, **extra) from raised
+            raise _make_failure(failure["type"], failure["message"], reason, extra) from raised
         await self.asking.wait(self.work, attempt, extra)
         return responded
 
@@ -353,8 +352,8 @@ class _ModelRequests:
         if cost > min(costs_left):
             remaining = str(max(min(costs_left), Decimal(0)))
             raise _make_failure("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
-                          estimated_cost_usd=str(cost), budget_remaining_usd=remaining,
-                          model=self.words["model"])  # fmt: skip
+                          {"estimated_cost_usd": str(cost), "budget_remaining_usd": remaining,
+                           "model": self.words["model"]})  # fmt: skip
         return (
             {} if max_cost is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **details}
         )
@@ -385,16 +384,14 @@ class _ModelRequests:
             result, raised = await self.asking.use(self.work, tool, call.args, context)
         failed = result.get("failed")
         if failed is not None:
-            error = {"reason": failed["reason"], "message": failed["message"]}
-            if "raised" in failed:
-                error |= {"tool": tool.name, "exception_type": failed["raised"]}
+            error = {"reason": failed["reason"], "message": failed["message"], **failed["extra"]}
             took = result.get("latency_seconds", 0.0)
             payload = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
             self.record("tool.responded", payload, request)
-            rest = {
-                name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
-            }
-            raise _make_failure(failed["type"], failed["message"], failed["reason"], ToolError, **rest) from raised
+            extra = {"tool": tool.name, **failed["extra"]}
+            if failed["is_invalid"]:
+                extra["validation_errors"] = failed["message"]
+            raise _make_failure(failed["type"], failed["message"], failed["reason"], extra, ToolError) from raised
         self.calls += 1
         turn.extra_fields["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
@@ -420,7 +417,7 @@ class _ModelRequests:
 
 
 def _make_failure(
-    type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any
+    type_: str, message: str, reason: str, extra: Mapping[str, Any], base: type[Exception] = LLMBehaviorError
 ) -> Exception:
     """Return a failure with the name and message that it has in other systems."""
     known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}

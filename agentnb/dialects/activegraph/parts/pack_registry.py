@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from copy import copy
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT
@@ -16,9 +16,11 @@ from agentnb.dialects.activegraph.errors import (
     ToolNotFoundError,
 )
 from agentnb.dialects.activegraph.parts.argument_checks import make_type_error
-from agentnb.dialects.activegraph.parts.run_config import Policy
+from agentnb.dialects.activegraph.parts.events import freeze_json
 from agentnb.dialects.activegraph.parts.tools import get_tool_registry
 from agentnb.errors import Problem, did_you_mean
+from agentnb.session.checks import check_not_running
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
@@ -37,23 +39,22 @@ class PackMethods:
     _ensure: Any
 
     def _begin_packs(self, packs: Iterable[Any]) -> None:
-        self._packs: list[tuple[Pack, Any]] = []
-        self._pack_behaviors: list[Any] = []
-        self._pack_tools: list[Any] = []
+        from agentnb.dialects.activegraph.parts.packs import Schemas
+
         self._disabled: set[str] = set()
-        self._schemas: Any = None
-        self.config.packs = lambda name: name.partition(".")[0] if self._is_packed(name) else ""
+        self.config.checks.append(Schemas(self.config.packs, self._get_type))
         for each in packs:
             pack, settings = each if isinstance(each, tuple) else (each, None)
-            self._take(pack, settings)
-
-    def _is_packed(self, name: str) -> bool:
-        return any(each.name == name for each in self._pack_behaviors)
+            self._add_pack(pack, settings)
 
     def _share_packs(self, other: Any) -> None:
         """Load the packs of another runtime, whose log already records them."""
-        for pack, settings in other._packs:  # noqa: SLF001  (of its own class)
-            self._take(pack, settings)
+        for loaded in other.config.packs.values():
+            self._add_pack(loaded.pack, loaded.settings)
+
+    @property
+    def _pack_behaviors(self) -> list[Any]:
+        return [behavior for loaded in self.config.packs.values() for behavior in loaded.behaviors]
 
     def load_pack(self, pack: Pack, settings: Any = None) -> bool:
         """Load a pack: its behaviors and definitions are active from now on.
@@ -69,47 +70,47 @@ class PackMethods:
 
         if not isinstance(pack, Pack):
             raise make_type_error(pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
-        known = next((each for each, _ in self._packs if each.name == pack.name), None)
-        if known == pack:
+        loaded = self.config.packs.get(pack.name)
+        if loaded is not None and loaded.pack == pack:
             return False
-        if known is not None:
+        if loaded is not None:
             raise PackVersionConflictError(
-                Problem("R324", f"pack {pack.name!r} is loaded in another version: {known.version!r}",
+                Problem("R324", f"pack {pack.name!r} is loaded in another version: {loaded.pack.version!r}",
                         f"pack {pack.name!r}", "a runtime can load only one version of a pack",
                         "load it into another runtime")
             )  # fmt: skip
-        settings_object = self._take(pack, settings)
+        with self._change_packs("load_pack()"):
+            surface = freeze_json(pack.surface(self._add_pack(pack, settings)))
+            self._ensure()
+            self._get_actor().record("pack.loaded", surface, actor="runtime", frame=self.config.frame_id)
         self._disabled.discard(pack.name)
-        self._ensure()
-        self._get_actor().record(
-            "pack.loaded", pack.surface(settings_object), actor="runtime", frame=self.config.frame_id
-        )
         return True
 
-    def _take(self, pack: Pack, settings_data: Any) -> Any:
-        from agentnb.dialects.activegraph.parts.packs import Schemas, bind_settings, build_settings
+    def _add_pack(self, pack: Pack, settings_data: Any) -> Any:
+        """Add a pack, which no event records, and return its settings."""
+        from agentnb.dialects.activegraph.parts.packs import bind_pack
 
-        settings = build_settings(pack, settings_data)
+        loaded = bind_pack(pack, settings_data)
         self._check_names(pack)
-        for each in pack.behaviors:
-            bound = copy(each)
-            bound.name, bound.bound = f"{pack.name}.{each.name}", bind_settings(each, settings)
-            self._pack_behaviors.append(bound)
-        for each in pack.tools:
-            tool = copy(each)
-            tool.name = f"{pack.name}.{each.name}"
-            self._pack_tools.append(tool)
-        if self._schemas is None:
-            self._schemas = Schemas(self._get_type)
-            self.config.checks.append(self._schemas)
-        self._schemas.add(pack)
-        self.config.settings[pack.name] = settings
-        gates = [Policy(requires_approval=list(each.requires_approval)) for each in pack.policies
-                 if each.requires_approval]  # fmt: skip
-        if gates:
-            self.config.pack_policies[pack.name] = gates
-        self._packs.append((pack, settings))
-        return settings
+        self.config.packs[pack.name] = loaded
+        return loaded.settings
+
+    @contextmanager
+    def _change_packs(self, verb: str) -> Iterator[None]:
+        """Change which packs are loaded, between two steps: if the block fails, the packs are those of before.
+
+        Raises:
+            ExecutionError: X112, the session is running.
+        """
+        check_not_running(get_state(self.graph.session), verb)
+        packs = self.config.packs
+        before = dict(packs)
+        try:
+            yield
+        except BaseException:
+            packs.clear()
+            packs.update(before)
+            raise
 
     def disable_pack(self, name: str) -> bool:
         """Disable a loaded pack: its behaviors, tools, types, policies and settings no longer apply.
@@ -124,21 +125,17 @@ class PackMethods:
         """
         from agentnb.dialects.activegraph.parts.packs import make_unknown_pack_error
 
-        entry = next((each for each in self._packs if each[0].name == name), None)
-        if entry is None:
+        loaded = self.config.packs.get(name)
+        if loaded is None:
             if name in self._disabled:
                 return False
-            raise make_unknown_pack_error(name, "loaded", [each.name for each in self.loaded_packs()])
-        pack, prefix = entry[0], f"{name}."
-        self._packs.remove(entry)
+            raise make_unknown_pack_error(name, "loaded", [*self.config.packs])
+        with self._change_packs("disable_pack()"):
+            del self.config.packs[name]
+            self._ensure()
+            surface = loaded.pack.removed_surface()
+            self._get_actor().record("pack.disabled", surface, actor="runtime", frame=self.config.frame_id)
         self._disabled.add(name)
-        self._pack_behaviors[:] = [each for each in self._pack_behaviors if not each.name.startswith(prefix)]
-        self._pack_tools[:] = [each for each in self._pack_tools if not each.name.startswith(prefix)]
-        self._schemas.remove(pack)
-        self.config.settings.pop(name)
-        self.config.pack_policies.pop(name, None)
-        self._ensure()
-        self._get_actor().record("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.config.frame_id)
         return True
 
     def _check_names(self, pack: Pack) -> None:
@@ -146,8 +143,8 @@ class PackMethods:
 
         R325: a pack defines a type that another pack has defined.
         """
-        taken = {(what, each.name): other.name for other, _ in self._packs
-                 for what in ("object_types", "relation_types") for each in getattr(other, what)}  # fmt: skip
+        taken = {(what, each.name): other for other, loaded in self.config.packs.items()
+                 for what in ("object_types", "relation_types") for each in getattr(loaded.pack, what)}  # fmt: skip
         twice = [(each.name, taken[what, each.name]) for what in ("object_types", "relation_types")
                  for each in getattr(pack, what) if (what, each.name) in taken]  # fmt: skip
         if twice:
@@ -163,7 +160,7 @@ class PackMethods:
 
     def loaded_packs(self) -> list[Pack]:
         """Return the packs, in the order in which they were loaded."""
-        return [pack for pack, _ in self._packs]
+        return [loaded.pack for loaded in self.config.packs.values()]
 
     # -- by name -------------------------------------------------------------------------------------------------
 
@@ -189,7 +186,8 @@ class PackMethods:
         return _find_by_name(name, self._list_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
 
     def _list_tools(self) -> list[Any]:
-        return [*(get_tool_registry() if self.tools is None else self.tools), *self._pack_tools]
+        packed = (tool for loaded in self.config.packs.values() for tool in loaded.tools)
+        return [*(get_tool_registry() if self.tools is None else self.tools), *packed]
 
 
 def _find_by_name(name: str, known: list[Any], what: str, missing: type[Exception], several: type[Exception]) -> Any:

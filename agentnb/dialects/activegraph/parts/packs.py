@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -29,6 +30,7 @@ from agentnb.dialects.activegraph.errors import (
 from agentnb.dialects.activegraph.parts import behaviors as registering
 from agentnb.dialects.activegraph.parts import llm_delivery, tools
 from agentnb.dialects.activegraph.parts.events import to_plain
+from agentnb.dialects.activegraph.parts.run_config import LoadedPack, Policy
 from agentnb.errors import Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 
@@ -352,6 +354,26 @@ def make_unknown_pack_error(name: str, state: str, known: list[str]) -> PackNotF
     )  # fmt: skip
 
 
+def bind_pack(pack: Pack, settings_data: Any) -> LoadedPack:
+    """Return a pack with its settings, and with its behaviors and tools under their full names.
+
+    Raises:
+        PackSettingsMissingError: R322, required settings are missing, or a setting is not valid.
+    """
+    settings, behaviors, tools = build_settings(pack, settings_data), [], []
+    for each in pack.behaviors:
+        behavior = copy(each)
+        behavior.name, behavior.bound = f"{pack.name}.{each.name}", bind_settings(each, settings)
+        behaviors.append(behavior)
+    for each in pack.tools:
+        tool = copy(each)
+        tool.name = f"{pack.name}.{each.name}"
+        tools.append(tool)
+    policies = [Policy(requires_approval=list(each.requires_approval)) for each in pack.policies
+                if each.requires_approval]  # fmt: skip
+    return LoadedPack(pack, settings, behaviors, tools, policies)
+
+
 def bind_settings(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
     """Return the additional keyword arguments of a behavior: the settings, if a parameter has their type."""
     function = getattr(behavior, "handler", None) or behavior.fn
@@ -364,22 +386,8 @@ def bind_settings(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
 class Schemas:
     """The schemas of the packs of one runtime; new objects and relations are validated against them."""
 
-    def __init__(self, find: Callable[[str], Any]) -> None:
-        self.objects: dict[str, tuple[ObjectType, str]] = {}
-        self.relations: dict[str, tuple[RelationType, str]] = {}
-        self.find = find
-
-    def add(self, pack: Pack) -> None:
-        """Add the types of a pack."""
-        self.objects |= {each.name: (each, pack.name) for each in pack.object_types}
-        self.relations |= {each.name: (each, pack.name) for each in pack.relation_types}
-
-    def remove(self, pack: Pack) -> None:
-        """Remove the types of a pack: objects of these types are no longer validated."""
-        for each in pack.object_types:
-            del self.objects[each.name]
-        for relation in pack.relation_types:
-            del self.relations[relation.name]
+    def __init__(self, packs: Mapping[str, LoadedPack], find: Callable[[str], Any]) -> None:
+        self.packs, self.find = packs, find
 
     def __call__(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Validate data against the schema of its type, and return it with defaults filled in.
@@ -389,15 +397,14 @@ class Schemas:
         Raises:
             PackSchemaViolation: R323, the data does not fit.
         """
-        if what == "object" and type_ in self.objects:
-            declared, pack = self.objects[type_]
+        declared, pack = self._find(f"{what}_types", type_)
+        if what == "object" and declared is not None:
             try:
                 return dict(to_plain(declared.schema.model_validate(dict(data))))
             except ValidationError as error:
                 raise _make_violation(f"the data of a {type_!r} does not fit: {error}", pack) from None
-        if what == "relation" and type_ in self.relations:
-            relation, pack = self.relations[type_]
-            for end, allowed in (("source", relation.source_types), ("target", relation.target_types)):
+        if what == "relation" and declared is not None:
+            for end, allowed in (("source", declared.source_types), ("target", declared.target_types)):
                 actual = self.find(data[end])
                 if allowed and actual is not None and actual not in allowed:
                     text = (
@@ -405,6 +412,11 @@ class Schemas:
                     )
                     raise _make_violation(text, pack)
         return data
+
+    def _find(self, part: str, type_: str) -> tuple[Any, str]:
+        """Return the definition of a type and the name of its pack; None if no pack defines it."""
+        declared = ((each, name) for name, loaded in self.packs.items() for each in getattr(loaded.pack, part))
+        return next((row for row in declared if row[0].name == type_), (None, ""))
 
 
 def _make_violation(what: str, pack: str) -> PackSchemaViolation:
@@ -450,6 +462,7 @@ __all__ = [
     "RelationType",
     "Schemas",
     "behavior",
+    "bind_pack",
     "bind_settings",
     "build_settings",
     "discover",

@@ -48,18 +48,27 @@ class Policy:
         return self.behavior is None or self.behavior in (name, name.rpartition(".")[2])
 
 
+@dataclass(frozen=True)
+class LoadedPack:
+    """A pack in a runtime: its settings, and its behaviors and tools under full names; `policies` require approval."""
+
+    pack: Any
+    settings: Any
+    behaviors: list[Any]
+    tools: list[Any]
+    policies: list[Policy]
+
+
 @dataclass
 class RuntimeConfig:
     """The configuration that the behaviors of one runtime share."""
 
     frame: Frame | None = None
     policy: Policy | None = None
-    pack_policies: dict[str, list[Policy]] = field(default_factory=dict)  # pack -> the types that require approval
+    packs: dict[str, LoadedPack] = field(default_factory=dict)  # by name, in the order in which they were loaded
     llm: Any = None
     asking: Any = None  # how models and tools are called, see `effects.EffectCaller`
     limits: Callable[[], Mapping[str, Any]] = dict
-    settings: dict[str, Any] = field(default_factory=dict)  # pack -> its settings
-    packs: Callable[[str], str] = lambda _behavior: ""  # behavior -> its pack
     checks: list[Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]] = field(default_factory=list)
     watch: Callable[[str, Mapping[str, Any]], None] = lambda _what, _said: None
     trace_reads: bool = False  # whether the reads of a delivery are recorded
@@ -70,16 +79,21 @@ class RuntimeConfig:
         """The id of the frame; None if there is none."""
         return None if self.frame is None else self.frame.id
 
+    def find_settings(self, behavior: str) -> Any:
+        """Return the settings of a behavior's pack; None if it is not from a pack."""
+        packs = (pack for pack in self.packs.values() if any(each.name == behavior for each in pack.behaviors))
+        return next((pack.settings for pack in packs), None)
+
     def rules(self, name: str) -> list[Policy]:
         """Return the policies that apply to a behavior."""
         own = [] if self.policy is None else [self.policy]
-        packed = (policy for policies in self.pack_policies.values() for policy in policies)
+        packed = (policy for pack in self.packs.values() for policy in pack.policies)
         return [policy for policy in (*own, *packed) if policy.concerns(name)]
 
     def gating_pack(self, object_type: str) -> str:
         """Return the first loaded pack that requires approval for objects of a type; "" if none does."""
-        return next((pack for pack, policies in self.pack_policies.items()
-                     if any(object_type in policy.requires_approval for policy in policies)), "")  # fmt: skip
+        return next((name for name, pack in self.packs.items()
+                     if any(object_type in policy.requires_approval for policy in pack.policies)), "")  # fmt: skip
 
     def check(self, name: str, right: str, what: str, does: str = "") -> None:
         """Raise an error if a behavior may not do this.
@@ -112,4 +126,4 @@ _DOES = {
     "can_call_tool": "call the tool",
 }
 
-__all__ = ["Frame", "Policy", "RuntimeConfig"]
+__all__ = ["Frame", "LoadedPack", "Policy", "RuntimeConfig"]

@@ -49,7 +49,7 @@ class Nodes:
         kind, params = self._make_params(level, path, node, body=loop is not None)
         # a subgraph's inputs are not keys of the enclosing board
         inputs = () if not level.name else level.config.inputs
-        paths = [path for path in _reads(params) if path[0] not in inputs]
+        paths = [path for path in self._list_reads(params) if path[0] not in inputs]
         params["own_id"] = None if id == node.id else node.id
         reads = tuple(dict.fromkeys(format_path(path) for path in paths))
         return Node(
@@ -173,14 +173,14 @@ class Nodes:
             self.problems += error.problems
             return ContextCondition(to_condition(value=True))
 
-
-def _reads(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Return the paths of the board that a node's templates and rules read."""
-    compiled = [params.get("given"), *(params.get("map") or {}).values()]
-    compiled += [template for _, template in params.get("prompt") or ()]
-    paths = [path for each in compiled if each is not None for path in list_board_reads(each.reads)]
-    conditions = [params.get("until"), *(condition for condition, _ in params.get("cases") or ())]
-    return paths + [path for each in conditions if each is not None for path in each.reads]
+    def _list_reads(self, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Return the paths of the board that a node's templates and rules read."""
+        keys = self.definition.state.shape
+        compiled = [params.get("given"), *(params.get("map") or {}).values()]
+        compiled += [template for _, template in params.get("prompt") or ()]
+        paths = [path for each in compiled if each is not None for path in list_board_reads(each.reads, keys)]
+        conditions = [params.get("until"), *(condition for condition, _ in params.get("cases") or ())]
+        return paths + [path for each in conditions if each is not None for path in each.reads]
 
 
 def _writes(node: NodeConfig, params: Mapping[str, Any]) -> tuple[str, ...]:
