@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.control.budget import Budget
-    from agentnb.engine.core.event_loops import enable_nesting
     from agentnb.engine.core.work import Append
     from agentnb.errors import (
         AgentNbError,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
         ReplayDivergence,
         StoreError,
     )
+    from agentnb.event_loops import enable_nesting
     from agentnb.load import dialects, load
     from agentnb.magics import load_ipython_extension, unload_ipython_extension
     from agentnb.recipe.model import Recipe
@@ -102,7 +102,7 @@ _HOMES = {
     "ReplayDivergence": "agentnb.errors",
     "StoreError": "agentnb.errors",
     "LLMError": "agentnb.world.llm.base",
-    "enable_nesting": "agentnb.engine.core.event_loops",
+    "enable_nesting": "agentnb.event_loops",
     "configure_logging": "agentnb.session.logs",
 }
 

@@ -16,8 +16,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from agentnb.board.values import thaw
-from agentnb.engine.core.event_loops import NEED_LOOP, get_running_loop
 from agentnb.engine.core.pending_step import Hold
+from agentnb.event_loops import NEED_LOOP, get_running_loop
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.event_loops import get_running_loop, is_in_loop
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.run import PAUSED, Halt
 from agentnb.engine.core.time_travel import repair
 from agentnb.errors import ExecutionError, Problem, StoreError
+from agentnb.event_loops import get_running_loop, is_in_loop
 from agentnb.session.checks import check_not_inside, check_speed
 
 if TYPE_CHECKING:

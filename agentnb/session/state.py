@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.scopes import Board
 from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.interventions import get_current_activation, get_current_scope
-from agentnb.engine.core.event_loops import get_running_loop
 from agentnb.engine.core.frames import get_frame_inputs
+from agentnb.event_loops import get_running_loop
 from agentnb.ids import make_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NO_NODE, Context

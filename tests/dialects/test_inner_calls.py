@@ -10,6 +10,7 @@ from typing import TypedDict
 
 import httpx
 import httpx2
+import networkx as nx
 import pytest
 from burr.core import ApplicationBuilder, State, action
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -20,6 +21,7 @@ from langgraph.graph import START, StateGraph
 from openai import AsyncOpenAI
 
 from agentnb import Session, load
+from agentnb.event_loops import run_in_own_loop
 from agentnb.ui.command_queue import CommandQueue, Request
 from tests.world.llm.model_server import serve
 from tests.world.llm.protocols import OpenAI
@@ -274,3 +276,83 @@ def test_a_call_that_continues_runs_in_the_context_in_which_it_was_made(program,
     else:
         session.run()
     assert session.board["reply"] == "the node", session.error
+
+
+# -- one client for all nodes, as most programs have -------------------------------------------------------------------
+
+
+def two_langgraph_nodes(post):
+    async def first(_state):
+        return {"question": await post("hi")}
+
+    async def second(_state):
+        return {"reply": await post("again")}
+
+    graph = StateGraph(Asked)
+    graph.add_node("first", first)
+    graph.add_node("second", second)
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    return Session(load(graph), {"question": "hi"})
+
+
+def two_burr_actions(post):
+    @action(reads=[], writes=["question"])
+    async def first(state: State) -> State:
+        return state.update(question=await post("hi"))
+
+    @action(reads=["question"], writes=["reply"])
+    async def second(state: State) -> State:
+        return state.update(reply=await post("again"))
+
+    application = (
+        ApplicationBuilder().with_actions(first, second).with_transitions(("first", "second")).with_entrypoint("first")
+        .build()
+    )  # fmt: skip
+    return Session(load(application))
+
+
+def two_networkx_tools(post):
+    graph = nx.DiGraph(name="tools", entry="question")
+    graph.add_node("question", kind="tool", function="post", inputs={"question": "hi"})
+    graph.add_node("reply", kind="tool", function="post", inputs={"question": "hi"})
+    graph.add_edge("question", "reply")
+    return Session(load(graph), {"hi": "hi"}, tools={"post": post})
+
+
+def by_steps(session, client):
+    session.step()
+    session.step()
+    run_in_own_loop(client.aclose)
+
+
+def by_steps_in_a_loop(session, client):
+    async def main():
+        by_steps(session, client)
+
+    asyncio.run(main())
+
+
+def by_async_steps(session, client):
+    async def main():
+        await session.astep()
+        await session.astep()
+        await client.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("drive", [by_steps, by_steps_in_a_loop, by_async_steps])
+@pytest.mark.parametrize("program", [two_langgraph_nodes, two_burr_actions, two_networkx_tools])
+def test_nodes_that_share_a_client_are_stepped_one_by_one(serve, program, drive):
+    server = serve(OpenAI.whole("hello"))
+    client = httpx.AsyncClient(verify=TLS)
+
+    async def post(question):
+        answer = await client.post(server.url, json={"content": question})
+        return answer.json()["choices"][0]["message"]["content"]
+
+    session = program(post)
+    drive(session, client)
+    assert session.status == "finished", session.error
+    assert (session.board["reply"], len(server.asked)) == ("hello", 2)

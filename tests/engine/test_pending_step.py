@@ -6,10 +6,10 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.drivers import run_plain, step_in_loop
-from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop, get_running_loop, is_in_loop
 from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.run import SUSPENDED
 from agentnb.errors import ExecutionError
+from agentnb.event_loops import NEED_LOOP, NeedLoop, get_running_loop, is_in_loop
 from agentnb.world.effect import Effect
 from tests.engine.small_runs import run_of
 

@@ -18,7 +18,6 @@ from types import CoroutineType
 from typing import Any, Final
 
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.event_loops import NEED_LOOP, run_in_own_loop
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import Intervention
 from agentnb.engine.core.interfaces import StepAbandoned
@@ -42,6 +41,7 @@ from agentnb.engine.core.step import abandon, commit_pending_step, step
 from agentnb.engine.core.threads import call_in_thread
 from agentnb.engine.core.time_travel import move_to_front, open_tip
 from agentnb.engine.core.work import Perform
+from agentnb.event_loops import NEED_LOOP, run_in_own_loop
 
 LOOP: Final = 100  # a return code of the plain driver: the run must continue in an event loop
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop

@@ -10,8 +10,8 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop
 from agentnb.engine.core.history import Intervention
+from agentnb.event_loops import NEED_LOOP, NeedLoop
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation

@@ -14,7 +14,6 @@ from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
 from agentnb.board.scopes import Scope, make_closed_scope_error, put
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
-from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
 from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActivationRow, Checkpoint, Event, FrameRow, History, Note, Tables, find_event
@@ -22,6 +21,7 @@ from agentnb.engine.core.reducers import Part, ReducedWrite, find_added_items, r
 from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, split_op
 from agentnb.errors import BoardError, Problem
+from agentnb.event_loops import NeedLoop, is_in_loop
 from agentnb.ids import IDGen
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr

@@ -17,11 +17,11 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import save_draws
 from agentnb.engine.core.run import PAUSED
 from agentnb.errors import ExecutionError, Problem, require_library
+from agentnb.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 from agentnb.threadless import has_threads
 from agentnb.world.effect import Effect
 
@@ -148,7 +148,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._greenlet: greenlet | None = None
         self._thread = 0
         self._loop_thread: LoopThread | None = None
-        self._remote: RemoteCoroutine | None = None  # set while it runs in its own loop and is awaited from another
+        self._remote: RemoteCoroutine[int] | None = None  # while it runs in its own loop and is awaited from another
         self._is_closed = False
         self.is_stopped = False  # whether it waits at an event that it emitted, while others act
 
@@ -249,7 +249,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         """The async variant of `drive`: the current event loop continues meanwhile."""
         home = self._loop_thread = self._loop_thread or LoopThread()
 
-        def start_remote(then: Callable[[], Any]) -> RemoteCoroutine:
+        def start_remote(then: Callable[[], Any]) -> RemoteCoroutine[int]:
             self._remote = RemoteCoroutine(work, home, then)
             return self._remote
 

@@ -17,7 +17,6 @@ from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import LOOP, resume_without_loop, step_in_loop
-from agentnb.engine.core.event_loops import run_in_own_loop
 from agentnb.engine.core.history import ActivationRow, Intervention, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
@@ -29,6 +28,7 @@ from agentnb.engine.replay.recorded_interventions import (
     to_written_value,
 )
 from agentnb.engine.replay.step_record import Record, RecordedIntervention, StepRecord, read_step
+from agentnb.event_loops import run_in_own_loop
 from agentnb.recipe.call_settings import get_call_settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from agentnb.threadless import has_threads, run_here
+from agentnb.event_loops import run_in_own_loop
+from agentnb.threadless import has_threads
 
 T = TypeVar("T")
 Call = Callable[[], Any]
@@ -119,35 +120,6 @@ def start_in_thread(call: Call) -> Future[tuple[Any, BaseException | None]]:
     else:
         work()
     return future
-
-
-def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to completion in a new event loop; in another thread if a loop is already running here."""
-    if not has_threads():
-        return run_here(make())
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
-
-    async def main() -> T:
-        tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
-        return await make()
-
-    future = start_in_thread(lambda: asyncio.run(main()))
-    try:
-        value, error = future.result()
-    except BaseException:  # an interrupt: the coroutine there must end as well
-        for loop, task in tasks:
-            if task is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(task.cancel)
-        future.result()
-        raise
-    if error is not None:
-        raise error
-    result: T = value
-    return result
 
 
 async def _run_in_thread(call: Call) -> Any:

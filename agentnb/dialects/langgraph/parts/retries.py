@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.engine.core.event_loops import run_in_own_loop
+from agentnb.event_loops import run_in_own_loop
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import threading
+import warnings
 from contextvars import ContextVar
 from pathlib import Path
 from weakref import ref
 
 import pytest
 
-from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
+from agentnb.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 
 WORD = ContextVar("WORD", default="")
 
@@ -28,6 +30,71 @@ def test_without_an_event_loop_it_runs_in_this_thread():
     results = []
     assert run_in_own_loop(where(results)) == 7
     assert results[0][0] is threading.current_thread()
+
+
+def test_the_loop_of_a_thread_stays_open_for_the_next_call():
+    results = []
+    for _ in range(2):
+        run_in_own_loop(where(results))
+    assert results[0] == results[1]
+
+    async def main():
+        run_in_own_loop(where(results))
+        run_in_own_loop(where(results))
+
+    asyncio.run(main())
+    assert results[2] == results[3]
+    assert results[2][1] is not results[0][1]
+    thread = threading.Thread(target=lambda: run_in_own_loop(where(results)))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert [loop.is_closed() for _, loop in results] == [False, False, False, False, True]
+
+
+def test_tasks_that_a_call_leaves_behind_are_cancelled():
+    ended = []
+
+    async def waits():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(1)
+
+    async def work():
+        tasks.append(asyncio.create_task(waits()))
+        await asyncio.sleep(0)
+        return 7
+
+    tasks = []
+    assert run_in_own_loop(work) == 7
+    assert ended == [1]
+
+
+def test_each_call_has_the_context_variables_of_its_caller():
+    async def read():
+        return WORD.get()
+
+    words = []
+    for word in ("one", "two"):
+        token = WORD.set(word)
+        words.append(run_in_own_loop(read))
+        WORD.reset(token)
+    assert words == ["one", "two"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_process_has_loops_of_its_own():
+    results = []
+    run_in_own_loop(where(results))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of forks beside threads
+        child = os.fork()
+    if child == 0:
+        run_in_own_loop(where(results))
+        os._exit(results[0][1] is results[1][1])
+    assert os.waitpid(child, 0)[1] == 0
+    assert run_in_own_loop(where(results)) == 7
 
 
 def test_inside_an_event_loop_it_runs_in_a_thread_with_the_context_variables():
@@ -139,9 +206,8 @@ def test_an_interrupt_cancels_the_running_coroutine_and_keeps_the_loop():
     home.close()
 
 
-@pytest.mark.parametrize("staying", [False, True])
-def test_a_call_to_the_loop_thread_is_awaited_while_this_loop_continues(staying):
-    results, home = [], LoopThread() if staying else None
+def test_a_call_to_the_loop_thread_is_awaited_while_this_loop_continues():
+    results, home = [], LoopThread()
     gate = threading.Event()
 
     async def work():
@@ -160,8 +226,7 @@ def test_a_call_to_the_loop_thread_is_awaited_while_this_loop_continues(staying)
 
     assert asyncio.run(main()) == 7
     assert results == [False]
-    if home is not None:
-        home.close()
+    home.close()
 
 
 def test_a_cancelled_call_ends_in_the_loop_thread_first():
@@ -192,11 +257,14 @@ def test_the_error_of_a_call_is_raised_where_it_is_awaited():
     async def breaks():
         raise ValueError("there")
 
+    home = LoopThread()
+
     async def main():
         with pytest.raises(ValueError, match="there"):
-            await run_beside(lambda then: RemoteCoroutine(breaks, None, then))
+            await run_beside(lambda then: RemoteCoroutine(breaks, home, then))
 
     asyncio.run(main())
+    home.close()
 
 
 PROGRAM = """
@@ -222,7 +290,7 @@ def test_loops_can_be_nested_on_request():
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parent.parent.parent,
+        cwd=Path(__file__).parent.parent,
     )
     assert done.returncode == 0, done.stderr
     refused, name, nested = done.stdout.split()

@@ -1,18 +1,26 @@
-"""Event loops for callers without one: for a single call, or kept open while a step is in flight."""
+"""Event loops for callers without one. They stay open between calls, so that clients keep their connections.
+
+An async client holds connections that belong to the event loop in which they were opened. A program that creates one
+client and uses it in two nodes works if both run in the same loop, also if they are stepped by two calls of `step()`.
+So each thread has one loop for what it calls outside of a running loop, and one thread with a loop for what it calls
+inside.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import importlib
+import os
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from weakref import finalize
 
 from agentnb.threadless import has_threads, run_here
 
+T = TypeVar("T")
 NEED_LOOP: Final = object()
 
 
@@ -37,15 +45,43 @@ def is_in_loop() -> bool:
     return get_running_loop() is not None
 
 
-Job = Callable[[asyncio.Runner], None]
+class OpenLoop:
+    """An event loop of one thread that stays open until the thread or the process ends."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._close = finalize(self, self._runner.close)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to completion with the current context variables."""
+        return self._runner.run(coroutine, context=contextvars.copy_context())
+
+    def close(self) -> None:
+        """Close the loop."""
+        self._close()
+
+
+async def _run_alone(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine; then cancel the tasks that it leaves behind, as `asyncio.run` does, and wait for their end."""
+    try:
+        return await work()
+    finally:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Job = Callable[[OpenLoop], None]
 
 
 class LoopThread:
     """A thread with an event loop that stays open, so that what a node opens in it is usable in later calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "agentnb-home") -> None:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="agentnb-home", daemon=True)
+        self._thread = threading.Thread(target=_serve, args=(self._jobs,), name=name, daemon=True)
         self._thread.start()
         finalize(self, self._jobs.put, None)
 
@@ -53,9 +89,9 @@ class LoopThread:
         """Run a job in that thread; return a function that waits for it to finish."""
         ended = threading.Event()
 
-        def run_job(runner: asyncio.Runner) -> None:
+        def run_job(loop: OpenLoop) -> None:
             try:
-                job(runner)
+                job(loop)
             finally:
                 ended.set()
 
@@ -70,22 +106,54 @@ class LoopThread:
 
 
 def _serve(jobs: SimpleQueue[Job | None]) -> None:
-    with asyncio.Runner() as runner:
+    loop = OpenLoop()
+    try:
         while (job := jobs.get()) is not None:
-            job(runner)
+            job(loop)
             del job  # a reference would keep the job's objects alive
+    finally:
+        loop.close()
 
 
-def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
-    """Run a coroutine to completion in a new event loop, in a worker thread if a loop is already running in this one.
+class _ThreadLoops(threading.local):
+    """The loops of a thread, made when they are needed."""
 
-    With `home`, use that thread's loop.
+    own: OpenLoop | None = None
+    beside: LoopThread | None = None
+
+
+_loops = _ThreadLoops()
+_of_parent_process: list[_ThreadLoops] = []
+
+
+def _forget_loops() -> None:
+    """Make new loops in a forked process: those of its parent share their selectors, and must not be closed here."""
+    global _loops  # noqa: PLW0603  (the state of this process)
+    _of_parent_process.append(_loops)
+    _loops = _ThreadLoops()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loops)
+
+
+def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, T]], home: LoopThread | None = None) -> T:
+    """Run a coroutine to completion in this thread's loop; beside it, if a loop is already running in this thread.
+
+    With `home`, use that thread's loop; what the coroutine leaves running stays for the next call.
     """
     if not has_threads():
         return run_here(work())
-    if home is None and not is_in_loop():
-        return asyncio.run(work())
-    remote = RemoteCoroutine(work, home)
+    if home is not None:
+        return _wait_for(RemoteCoroutine(work, home))
+    if not is_in_loop():
+        _loops.own = _loops.own or OpenLoop()
+        return _loops.own.run(_run_alone(work))
+    _loops.beside = _loops.beside or LoopThread("agentnb-run")
+    return _wait_for(RemoteCoroutine(lambda: _run_alone(work), _loops.beside))
+
+
+def _wait_for(remote: RemoteCoroutine[T]) -> T:
     try:
         remote.join()
     except BaseException:  # an interrupt: pending steps are cancelled, committed ones stay
@@ -95,7 +163,7 @@ def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThre
     return remote.result()
 
 
-class RemoteCoroutine:
+class RemoteCoroutine(Generic[T]):
     """A coroutine running in an event loop of another thread; `ended` blocks the current thread until it ends.
 
     Awaiting it keeps the local event loop running; cancelling the await first ends the coroutine there.
@@ -103,28 +171,24 @@ class RemoteCoroutine:
 
     def __init__(
         self,
-        work: Callable[[], Coroutine[Any, Any, int]],
-        home: LoopThread | None,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        home: LoopThread,
         then: Callable[[], Any] = lambda: None,
     ) -> None:
         self._work, self._on_end = work, then
         self._outcome: list[Any] = []
         self._loops: list[asyncio.AbstractEventLoop] = []
         context = contextvars.copy_context()
-        self.join = (
-            _start_thread(lambda: context.run(self._run, asyncio.run))
-            if home is None
-            else home.submit(lambda runner: context.run(self._run, runner.run))
-        )
+        self.join = home.submit(lambda loop: context.run(self._run, loop.run))
 
-    def _run(self, runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
+    def _run(self, runs: Callable[[Coroutine[Any, Any, T]], T]) -> None:
         try:
             self._outcome.append(runs(self._run_main()))
         except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
             self._outcome.append(error)
         self._on_end()
 
-    async def _run_main(self) -> int:
+    async def _run_main(self) -> T:
         self._loops.append(asyncio.get_running_loop())
         return await self._work()
 
@@ -133,15 +197,16 @@ class RemoteCoroutine:
         for loop in self._loops:
             loop.call_soon_threadsafe(_cancel_all, loop)
 
-    def result(self) -> int:
+    def result(self) -> T:
         """Return the coroutine's result, or raise its exception."""
         [outcome] = self._outcome
         if isinstance(outcome, BaseException):
             raise outcome
-        return int(outcome)
+        result: T = outcome
+        return result
 
 
-async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
+async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine[T]]) -> T:
     """Start a coroutine on another loop and await its end while the current loop continues.
 
     A cancellation ends it first.
@@ -158,12 +223,6 @@ async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]
     if cancelled is not None:
         raise cancelled
     return sent.result()
-
-
-def _start_thread(target: Callable[[], None]) -> Callable[[], Any]:
-    thread = threading.Thread(target=target, name="agentnb-run", daemon=True)
-    thread.start()
-    return thread.join
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
