@@ -106,9 +106,10 @@ class RecordedAnswers:
         sent = freeze_arguments(effect) if calls else None
         equal = [call for call in calls if are_equal(call.rows[0].arguments, sent)]
         number = _count_equal_calls(work, effect, sent) if equal else 0
-        if effect.reads_board:  # its arguments say nothing: it is the k-th call, if it reads the same
-            equal = [call if self._reads_same(work, call.step) else None for call in equal]
-        return equal[number] if number < len(equal) else None
+        if number >= len(equal):
+            return None
+        # The arguments of a call that reads the board say nothing: it is the k-th call, if it reads the same
+        return equal[number] if not effect.reads_board or self._reads_same(work, equal[number].step) else None
 
     def _reads_same(self, work: Work, step: int) -> bool:
         """Return True if a node sees the values that a recorded step read."""

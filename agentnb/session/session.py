@@ -15,6 +15,7 @@ from agentnb.engine.control.cursor import Cursor, FrontierEntry, OpenFrame, get_
 from agentnb.engine.control.listeners import Listener
 from agentnb.errors import set_known, warn_caller
 from agentnb.recipe.model import Recipe
+from agentnb.secrets import masking_for, masks_by
 from agentnb.session import run_queries
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.parts import Parts
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
+@masks_by(lambda session: session._parts.run.tables.secrets)  # noqa: SLF001  (its own)
 @plain_methods
 class Session:
     """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
@@ -114,10 +116,12 @@ class Session:
         )  # fmt: skip
         if warned:
             warn_caller(warned)
-        self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, initial, run_id), Session._from_run)
-        if hooks is not None:
-            self._parts.state.hooks.add_all(build_hooks(hooks) or {})
-        self._parts.persistence.record_new_run(store, durability)
+        with masking_for(run.tables.secrets):
+            state = State(self, run, limits, name or run.plan.recipe.name, initial, run_id)
+            self._parts = Parts(state, Session._from_run)
+            if hooks is not None:
+                state.hooks.add_all(build_hooks(hooks) or {})
+            self._parts.persistence.record_new_run(store, durability)
 
     @classmethod
     def _from_run(cls, *run_and_names: Any) -> Parts:

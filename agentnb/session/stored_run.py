@@ -16,7 +16,7 @@ from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
-from agentnb.secrets import count_secrets
+from agentnb.secrets import get_version
 from agentnb.store import MemoryLog, open_log
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_snapshot
@@ -152,9 +152,9 @@ def _make_head(state: State, run: Run) -> str:
 def _make_shared_head(recipe: Recipe, run: Run) -> str:
     """Return the JSON text that the heads of all runs of a recipe begin with: its masked snapshot and its nodes.
 
-    It is made once, unless there are more secrets by now.
+    It is made once, unless there are other secrets now.
     """
-    known, secrets = recipe.derived, count_secrets()
+    known, secrets = recipe.derived, get_version()
     if "head" not in known or known["head"][0] != secrets:
         same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
         known["head"] = secrets, to_json_text(same)[:-1]

@@ -222,7 +222,7 @@ class Run:
         board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)
-        register_secrets(self.root.scope.data)
+        register_secrets(self.root.scope.data, owner=self.tables.secrets)
         entries = [self.get_activation(node, self.root).id for node in self.plan.entries["root"]]
         self.history.set_first_row(entries, self.ns())
         self.checkpoint()
@@ -352,7 +352,7 @@ class Run:
             top = apply_change(seen, inside, SET, new, path) if inside else new
         if known is None and (inside or key not in scope.codes):  # keys of secrets are never cached
             for name in filter(is_secret, path):
-                register_secrets(new, name)
+                register_secrets(new, name, self.tables.secrets)
         if top is ABSENT:
             self._record_key_order(scope, key, len(history.new_values))
         if in_place:
