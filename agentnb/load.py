@@ -15,6 +15,7 @@ from agentnb.errors import Problem, RecipeError, did_you_mean, limit_suggestions
 from agentnb.garbage_collection import pause_collection
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
+from agentnb.secrets import masking_for
 from agentnb.sources import SUFFIXES, Source, make_plain_source, read_file, read_text
 from agentnb.sources.problems import make_mapping_problem, make_missing_file_problem
 from agentnb.text import get_class_name, safe_str
@@ -74,7 +75,7 @@ def load(
         return _rename(source, name)
     allowed = to_allow_entries(allow)
     try:
-        with limit_suggestions(), pause_collection():
+        with masking_for(), limit_suggestions(), pause_collection():
             read, file = _read(source)
             read = replace(read, allow=allowed)
             chosen = _find_dialect(dialect) if dialect is not None else _recognize(read)

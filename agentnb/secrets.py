@@ -1,7 +1,9 @@
 """Masking of secrets in text: which names and which values are secret, and how a text is masked.
 
 This is the lowest layer, so that everything that makes text for people (`agentnb.text`, a Problem) masks it in one
-place. The secrets belong to the process, not to one run: a secret of one session must not leak through another one.
+place. A secret belongs to the process if it was registered (`hide`: keys of providers, variables of the environment),
+and to a tree of runs if it was found in its fields. A text of a run is masked by the secrets of the process and its own
+ones (`masking_for`), a text of unknown origin by those of all runs that exist.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any, Final
+from functools import cached_property, lru_cache, partial, wraps
+from inspect import iscoroutinefunction, isfunction
+from itertools import count, pairwise
+from threading import Lock
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
+from weakref import WeakSet
 
 
 class Masked(str):
@@ -195,23 +199,181 @@ def _rate_name(key: str) -> int:
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
-Number = int | float | complex | Decimal | Fraction
-NUMBERS: Final[frozenset[type]] = frozenset({int, float, complex, Decimal, Fraction})
+Form = tuple[str, re.Pattern[str] | None]  # a text, and its pattern if it counts only as a whole word
 
 
 @dataclass(slots=True)
 class Secrets:
-    """The secrets of this process, and every form in which a text may contain one: as it is, or escaped."""
+    """Secrets, and every form in which a text may contain one: as it is, or escaped."""
 
     values: set[str | bytes] = field(default_factory=set)
-    numbers: set[Number] = field(default_factory=set)
     forms: set[str] = field(default_factory=set)
-    # The longest form first, each with a pattern if the form counts only as a whole word; built on demand.
-    ordered: list[tuple[str, re.Pattern[str] | None]] = field(default_factory=list)
+    ordered: list[Form] = field(default_factory=list)  # the longest form first; built on demand
 
 
-SECRETS: Final = Secrets()
-_LARGEST: Final = 20_000  # bits; larger numbers are written in hexadecimal
+class RunSecrets(Secrets):
+    """The secrets that were found in the fields of one tree of runs. Numbers and truth values are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = next(_NUMBERS)
+        self.scope = _Scope(self)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __copy__(self) -> RunSecrets:
+        """Return this object: the secrets of a replay are those of its run."""
+        return self
+
+
+class _Scope:
+    """The secrets by which texts are masked: those of the process, and of some trees of runs."""
+
+    def __init__(self, *owners: RunSecrets) -> None:
+        self.owners = owners
+        self._sources: tuple[Secrets, ...] = (SECRETS, *owners)
+        self._known: tuple[list[tuple[list[Form], int]], list[Form]] = [], []  # set at once: threads mask, too
+
+    def list_sources(self) -> tuple[Secrets, ...]:
+        """Return whose secrets these are."""
+        return self._sources
+
+    def list_forms(self) -> list[Form]:
+        """Return the forms of the secrets, the longest first."""
+        sources, (parts, forms) = self.list_sources(), self._known
+        if len(parts) != len(sources) or any(
+            source.ordered is not ordered or len(ordered) != size or len(source.forms) != size
+            for source, (ordered, size) in zip(sources, parts, strict=True)
+        ):
+            parts = [(own, len(own)) for own in map(_list_own_forms, sources)]
+            patterns = dict(form for own, _ in parts for form in own)
+            forms = sorted(patterns.items(), key=lambda form: len(form[0]), reverse=True)
+            self._known = parts, forms
+        return forms
+
+    def get_version(self) -> tuple[object, ...]:
+        """Return a value that differs for other secrets."""
+        return len(SECRETS.values), *((owner.number, len(owner.values)) for owner in self.owners if owner.values)
+
+
+class _Everywhere(_Scope):
+    """The secrets by which a text of unknown origin is masked: those of all runs that still exist."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: WeakSet[RunSecrets] = WeakSet()
+        self._lock = Lock()
+        self._growth, self._seen = 0, (-1, -1)
+
+    def add(self, owner: RunSecrets) -> None:
+        """Notice that a run has another secret."""
+        with self._lock:
+            self._runs.add(owner)
+            self._growth += 1
+
+    def list_sources(self) -> tuple[Secrets, ...]:
+        """Return whose secrets these are."""
+        now = self._growth, len(self._runs)
+        if now != self._seen:
+            with self._lock:
+                self._sources, self._seen = (SECRETS, *self._runs), now
+        return self._sources
+
+    def get_version(self) -> tuple[object, ...]:
+        """Return a value that differs for other secrets."""
+        return len(SECRETS.values), self._growth
+
+
+SECRETS: Final = Secrets()  # those of the process
+_NUMBERS: Final = count()
+_EVERYWHERE: Final = _Everywhere()
+_PROCESS: Final = _Scope()
+_CURRENT: Final[ContextVar[_Scope]] = ContextVar("agentnb_secrets", default=_EVERYWHERE)
+
+
+class Masking:
+    """A context in which texts are masked by some secrets. It can be entered again, but not twice at a time."""
+
+    __slots__ = ("_token", "scope")
+
+    def __init__(self, scope: _Scope) -> None:
+        self.scope = scope
+        self._token: Token[_Scope] | None = None
+
+    def __enter__(self) -> None:
+        if _CURRENT.get(None) is None:  # so that a reset never removes the variable, which raises if it is not there
+            _CURRENT.set(_EVERYWHERE)
+        self._token = _CURRENT.set(self.scope)
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        with suppress(ValueError):  # a coroutine that is closed by the garbage collector ends in another context
+            _CURRENT.reset(self._token)
+
+
+def masking_for(*owners: RunSecrets) -> Masking:
+    """Return a context in which texts are masked by the secrets of some trees of runs, and of the process.
+
+    Without any, by those of the process alone: for what belongs to no run, such as a recipe.
+    """
+    return Masking(owners[0].scope if len(owners) == 1 else _Scope(*owners) if owners else _PROCESS)
+
+
+def remember_masking() -> Callable[[], Masking]:
+    """Return a function that returns the context of now again: for a text that is made later."""
+    return partial(Masking, _CURRENT.get())
+
+
+Class = TypeVar("Class", bound=type)
+_SHOWN: Final = ("__repr__", "__str__", "_repr_html_", "_repr_mimebundle_", "_ipython_display_")
+
+
+def masks_by(find: Callable[[Any], RunSecrets | Masking], private: Iterable[str] = ()) -> Callable[[Class], Class]:
+    """Return a class decorator: what the objects return, show or write is masked by the secrets of their runs.
+
+    Args:
+        find: returns the secrets of an object's run, or its context if it has several.
+        private: names of methods, besides the public ones and the reprs, that others call.
+    """
+    names = frozenset((*_SHOWN, *private))
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def masked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = _CURRENT.get()
+            try:  # not `with`: an interrupt at its beginning would leave the scope
+                _CURRENT.set(find(self).scope)
+                return function(self, *args, **kwargs)
+            finally:
+                _CURRENT.set(before)
+
+        @wraps(function)
+        async def masked_async(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with Masking(find(self).scope):
+                return await function(self, *args, **kwargs)
+
+        return masked_async if iscoroutinefunction(function) else masked
+
+    def decorate(cls: Class) -> Class:
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_") and name not in names:
+                continue
+            if isfunction(member):
+                setattr(cls, name, wrap(member))
+            elif type(member) is property and member.fget is not None:
+                setattr(cls, name, property(wrap(member.fget), member.fset, member.fdel, member.__doc__))
+            elif type(member) is cached_property:
+                setattr(cls, name, cached := cached_property(wrap(member.func)))
+                cached.__set_name__(cls, name)
+        return cls
+
+    return decorate
+
+
 _NO_SECRETS: Final = frozenset(  # values of settings beside a secret, not secrets
     [
         "none",
@@ -248,50 +410,34 @@ _NO_SECRETS: Final = frozenset(  # values of settings beside a secret, not secre
 )
 
 
-def hide(*secrets: str | bytes | Number | None) -> None:
-    """Mask these secrets in all texts from now on, also in escaped forms; ignore those of fewer than 4 characters.
+def hide(*secrets: str | bytes | None, owner: Secrets | None = None) -> None:
+    """Mask these secrets in texts from now on, also in escaped forms; ignore those of fewer than 4 characters.
 
     For `Bearer abc`, a cookie or a connection string, its credentials are masked, too.
+
+    Args:
+        owner: whose secrets they are; default: those of the process, which are masked everywhere.
     """
+    known = SECRETS if owner is None else owner
     for secret in secrets:
         if isinstance(secret, str):
-            hide(*_iter_credentials(secret))
-        known: Iterable[str | bytes] = (secret,) if isinstance(secret, str | bytes) else ()
-        if isinstance(secret, Number) and not isinstance(secret, bool):
-            number = int(secret) if isinstance(secret, int) else secret
-            known = [text for text in _iter_number_forms(number) if len(text) >= SHORTEST]
-            if known:
-                SECRETS.numbers.add(number)
-        for text in known:
-            if len(text) < SHORTEST or text in SECRETS.values:
-                continue
-            exact = bytes(text) if isinstance(text, bytes) else str.__str__(text)
-            if exact == MASK or (isinstance(exact, str) and exact.lower() in _NO_SECRETS):
-                continue
-            SECRETS.forms.update(form for form in _iter_forms(exact) if len(form) >= SHORTEST)
-            SECRETS.ordered.clear()
-            SECRETS.values.add(exact)
+            hide(*_iter_credentials(secret), owner=owner)
+        if not isinstance(secret, str | bytes) or len(secret) < SHORTEST or secret in known.values:
+            continue
+        exact = bytes(secret) if isinstance(secret, bytes) else str.__str__(secret)
+        if exact == MASK or (isinstance(exact, str) and exact.lower() in _NO_SECRETS):
+            continue
+        known.forms.update(form for form in _iter_forms(exact) if len(form) >= SHORTEST)
+        known.ordered.clear()
+        known.values.add(exact)
+        if isinstance(known, RunSecrets):
+            _EVERYWHERE.add(known)
 
 
-def _iter_number_forms(number: Number) -> Iterator[str]:
-    """Yield the texts of a number; Python refuses to write the digits of a very large one."""
-    if not isinstance(number, int):
-        with suppress(ValueError):
-            yield from {str(number), repr(number)}
-        return
-    with suppress(ValueError):
-        if number.bit_length() < _LARGEST:
-            yield from {str(number), f"{number:,}"}
-    if number.bit_length() > 32:
-        yield f"{number:x}"
-
-
-def is_secret_number(value: Any) -> bool:
-    """Return True if a number is a known secret."""
-    try:
-        return value in SECRETS.numbers
-    except TypeError:  # a signaling NaN has no hash
-        return False
+def get_owner() -> RunSecrets | None:
+    """Return the secrets of the run for which texts are masked now; None if there is none, or several."""
+    owners = _CURRENT.get().owners
+    return owners[0] if len(owners) == 1 else None
 
 
 def _iter_credentials(secret: str) -> Iterator[str]:
@@ -413,10 +559,15 @@ BYTES_FORMS: Final[dict[str, Callable[[bytes], Iterable[str]]]] = {
 }
 
 
-def _list_patterns() -> list[tuple[str, re.Pattern[str] | None]]:
-    if not SECRETS.ordered and SECRETS.forms:
-        SECRETS.ordered = [(form, _compile_word(form)) for form in sorted(SECRETS.forms, key=len, reverse=True)]
-    return SECRETS.ordered
+def _list_own_forms(source: Secrets) -> list[Form]:
+    if len(source.ordered) != len(source.forms):  # another thread may have added some since
+        source.ordered = [(form, _compile_word(form)) for form in sorted(source.forms, key=len, reverse=True)]
+    return source.ordered
+
+
+def _list_patterns() -> list[Form]:
+    """Return the forms of the secrets by which texts are masked now."""
+    return _CURRENT.get().list_forms()
 
 
 def _compile_word(form: str) -> re.Pattern[str] | None:
@@ -428,9 +579,17 @@ def _compile_word(form: str) -> re.Pattern[str] | None:
     return None
 
 
-def count_secrets() -> int:
-    """Return the number of secrets masked by value: if it has changed, texts masked before are outdated."""
-    return len(SECRETS.values)
+def get_version() -> tuple[object, ...]:
+    """Return a value that differs if texts are masked by other secrets now: texts masked before are outdated then."""
+    return _CURRENT.get().get_version()
+
+
+def has_known_secrets() -> bool:
+    """Return True if texts are masked by value now: there are known secrets."""
+    for source in _CURRENT.get().list_sources():  # noqa: SIM110  (a generator costs three times as much)
+        if source.forms:
+            return True
+    return False
 
 
 def get_longest_form() -> int:
@@ -493,7 +652,7 @@ def mask_text(text: str) -> str:
     """
     if type(text) is Masked or not needs_masking(text):
         return text
-    if SECRETS.values:
+    if has_known_secrets():
         text = _mask_known(text)
     if "://" in text and "@" in text:
         text = _URL.sub(rf"\1{MASK}", text)
@@ -531,7 +690,7 @@ def is_url(text: str) -> bool:
 def needs_masking(text: str) -> bool:
     """Return False for a text in which `mask_text` would find nothing; fast, for thousands of values."""
     return (
-        bool(SECRETS.values)
+        has_known_secrets()
         or "://" in text
         or "earer " in text
         or "PRIVATE KEY" in text
@@ -568,9 +727,10 @@ def _mask_known(text: str) -> str:
 
 def mask_bytes(data: bytes) -> bytes:
     """Return bytes with their secrets masked, whether they are text or not."""
-    for secret in SECRETS.values:
-        if isinstance(secret, bytes):
-            data = data.replace(secret, MASK.encode())
+    for source in _CURRENT.get().list_sources():
+        for secret in source.values:
+            if isinstance(secret, bytes):
+                data = data.replace(secret, MASK.encode())
     text = data.decode("utf-8", "surrogateescape")
     without = mask_text(text)
     return data if without is text else without.encode("utf-8", "surrogateescape")

@@ -204,7 +204,7 @@ def to_json_integer(value: int) -> int | str:
 def _format_integer(value: int) -> str:
     bits = int.bit_length(value)
     if bits < WIDE.bit_length():
-        return mask_text(int.__repr__(value))
+        return int.__repr__(value)
     sign, top = ("-" if int.__lt__(value, 0) else ""), int.__rshift__(int.__abs__(value), bits - 32)
     return f"{sign}0x{top:08x}… ({bits} bits)"
 

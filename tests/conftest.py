@@ -15,7 +15,7 @@ import certifi
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from agentnb.secrets import SECRETS, Secrets
+from agentnb.secrets import _CURRENT, _EVERYWHERE, SECRETS, Secrets
 
 if TYPE_CHECKING:
     from tests.store.postgres import Server
@@ -143,7 +143,9 @@ def _one_authority(tmp_path_factory):
 def _secrets_of_its_own():
     """Secrets are hidden in the whole process: those of one test must not change what another one sees."""
     known = {name: getattr(SECRETS, name).copy() for name in Secrets.__slots__}
+    _CURRENT.set(_EVERYWHERE)  # a test that interrupts anywhere may have left the secrets of a run here
     yield
+    _EVERYWHERE._runs.clear()
     for name, secrets in known.items():
         setattr(SECRETS, name, secrets)
 

@@ -8,13 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.alignment import Pair, align, make_step_keys
-from agentnb.analysis.runs import get_recipe, get_session, get_trace
+from agentnb.analysis.runs import get_recipe, get_session, get_trace, masking_for_runs
 from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, iter_differences
 from agentnb.arguments import plain_arguments
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.plan import describe_edge
 from agentnb.recipe.model import Recipe
+from agentnb.secrets import masks_by
 from agentnb.session.state import get_state
 from agentnb.text import safe_str
 
@@ -39,6 +40,7 @@ class Row(NamedTuple):
     differences: tuple[Difference, ...]
 
 
+@masks_by(lambda comparison: masking_for_runs(comparison.a, comparison.b))
 class Comparison:
     """Two runs, aligned by node, frame and visit.
 
@@ -279,7 +281,8 @@ def compare(a: Any, b: Any) -> Comparison:
         >>> parted.path, parted.a, parted.b
         ('number', 2.0, 9.0)
     """
-    return Comparison(a, b)
+    with masking_for_runs(a, b):
+        return Comparison(a, b)
 
 
 def _get_paths(differences: tuple[Difference, ...]) -> list[str]:

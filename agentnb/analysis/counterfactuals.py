@@ -1,17 +1,17 @@
 """Counterfactuals: which single change to a run's past would have fixed it.
 
-One recorded answer, write, route or input is changed at a time; a fork runs from there, using recorded answers where
-nothing changed. With samples, a live model answers the requests that have changed, and these forks are repeated.
+One recorded answer, write, route or input is changed at a time, and a fork runs from there. Calls that did not change
+get their recorded answers. A call that is not recorded is not sent, and its fork ends there, unless effects are asked
+for; with samples, the forks that had effects are repeated.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from itertools import chain, islice
 from math import nan, sqrt
 from time import perf_counter
@@ -24,6 +24,7 @@ from agentnb.board.values import freeze, thaw
 from agentnb.display import get_view
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import RUN
+from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import parse_path
@@ -31,30 +32,29 @@ from agentnb.recipe.descriptions import list_choices
 from agentnb.session import Session
 from agentnb.session.checks import check_locked, refuse_step
 from agentnb.session.parts import get_parts
+from agentnb.session.recorded_answers import RecordedAnswers, send_nothing
 from agentnb.session.state import get_state
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.llm.base import Usage
-from agentnb.world.llm.recorded import UNRECORDED, RecordedClient
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     import pandas as pd
 
-    from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse
+    from agentnb.world.effect import Effect
 
 # among changes with the same effect, the first of these kinds comes first
 _KINDS: Final = ("call", "route", "write", "input")
 _TYPES: Final = {
-    "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "bool",
-    "steps_after": "int64",
+    "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "boolean",
+    "steps_after": "int64", "would_call": "object",
 }  # fmt: skip
+_OUTCOMES: Final = (True, None, False)  # in this order in the table; None: unknown
 _SAMPLED: Final = {"right": "float64", "low": "float64", "high": "float64", "samples": "int64", "missing": "int64"}
 _LIMITS: Final = ("max_llm_calls", "max_tokens", "max_cost_usd", "max_seconds")
 _QUANTILE: Final = 1.959964  # of the normal distribution, for intervals of 95 %
 _MOST_SAMPLES: Final = 100_000  # per fork
 _MOST_ALTERNATIVES: Final = 12  # per value
 _PARTS: Final = 4  # values with parts get this many times more alternatives; this many elements of a list are changed
+_LONGEST: Final = 200  # characters of an argument, as shown
 _ROOM: Final = 100  # steps that a fork may run beyond twice those of the run
 
 
@@ -62,7 +62,7 @@ _Item = TypeVar("_Item")
 
 
 class Change(NamedTuple):
-    """One change to the past: after step `at`, `apply` makes it in a fork."""
+    """One change to the past: after step `at`, `apply` makes it in a fork; it skips the recorded step `skipped`."""
 
     step: int
     node: str | None
@@ -70,27 +70,44 @@ class Change(NamedTuple):
     text: str
     at: int
     apply: Callable[[Session], Any]
-    skipped: int = 0  # model calls that are not made because their step is skipped
+    skipped: int | None = None
+
+
+class Attempt(NamedTuple):
+    """One fork with a change: whether it was right (None: unknown), its steps, and the calls that were not sent."""
+
+    is_right: bool | None
+    steps: int = 0
+    would_call: tuple[str, ...] = ()
+    has_effects: bool = False
 
 
 @dataclass
 class Trial:
-    """The results of one change: whether each of its forks was right, and the number of steps of the first."""
+    """The results of one change: whether each of its forks was right, and what the first of them did."""
 
     change: Change
     outcomes: list[bool] = field(default_factory=list)
     steps: int = 0
-    is_live: bool = False  # whether the model was called, or would have been
+    would_call: tuple[str, ...] = ()
+    is_live: bool = False  # whether a fork had effects, or would have had some
+
+    def add(self, attempt: Attempt) -> None:
+        """Add a fork; it does not count if it is unknown whether it was right."""
+        self.is_live = self.is_live or attempt.has_effects
+        self.steps, self.would_call = self.steps or attempt.steps, self.would_call or attempt.would_call
+        if attempt.is_right is not None:
+            self.outcomes.append(attempt.is_right)
 
     def row(self) -> dict[str, Any]:
         """Return the columns that all results have."""
         step, node, kind, text, *_ = self.change
-        right = sum(self.outcomes) * 2 > len(self.outcomes)
+        right = sum(self.outcomes) * 2 > len(self.outcomes) if self.outcomes else None
         return {"step": step, "node": node, "kind": kind, "change": safe_str(text), "outcome": right,
-                "steps_after": self.steps}  # fmt: skip
+                "steps_after": self.steps, "would_call": self.would_call}  # fmt: skip
 
     def sampled_row(self, samples: int) -> dict[str, Any]:
-        """Return the columns of a result with samples; a fork without a live model is certain after one."""
+        """Return the columns of a result with samples; a fork without effects is certain after one."""
         count = len(self.outcomes)
         right = sum(self.outcomes) / count if count else nan
         low, high = compute_interval(sum(self.outcomes), count) if self.is_live else (right, right)
@@ -122,6 +139,7 @@ def find_counterfactuals(
     at: int | None = None,
     candidates: Mapping[str, Iterable[Any]] | None = None,
     max_forks: int = 100,
+    effects: bool = False,
     samples: int | None = None,
     budget: Mapping[str, Any] | None = None,
     progress: bool = True,
@@ -129,42 +147,37 @@ def find_counterfactuals(
     """Return the single changes to the past that make `ok(fork)` true; see `Session.counterfactuals`."""
     from agentnb.trace.frames import make_table
 
-    limits = _make_limits(samples, budget)
+    limits = _make_limits(effects, samples, budget)
     state, judge = get_state(session), Judge(ok, "session.counterfactuals()")
     check_locked(state)
     end = session.position if at is None else at
     refuse_step(state, end)
     if problems := [*state.check_paths([parse_path(key) for key in candidates or ()], "session.counterfactuals()")]:
         raise ExecutionError(*problems)
-    options = _make_recorded_world(session)
     changes = islice(_take_fairly(_iter_changes(session, end, candidates)), max(max_forks, 0))
-    if samples is None:
-        trials = []
-        for change in changes:
-            outcome, steps = _try_change(session, change, judge, options)
-            trials.append(Trial(change, [outcome], steps))
-        judge.check()
-        rows = [trial.row() for trial in trials]
-        rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
-        return make_table(rows, _TYPES)
-    model = _Model(session, limits)
+    forks = _Forks(session, judge, _Effects(limits) if effects else None)
     trials = list(map(Trial, changes))
-    bar = get_view("progress")(len(trials) * samples) if progress and trials else nullcontext(lambda _count: None)
-    with bar as advance:
-        for repeat in range(samples):
+    repeats = samples or 1
+    bar = get_view("progress")(len(trials) * repeats) if samples and progress and trials else None
+    with bar or nullcontext(lambda _count: None) as advance:
+        for repeat in range(repeats):
             for trial in trials:
-                if not repeat or (trial.is_live and not model.is_over()):
-                    _sample(session, trial, judge, options, model)
-                    advance(1 if trial.is_live else samples)
-    if any(trial.outcomes for trial in trials):  # otherwise the budget allowed no fork to finish
+                if not repeat or (trial.is_live and not forks.is_over()):
+                    trial.add(forks.run(trial.change))
+                    advance(1 if trial.is_live else repeats)
+    if any(trial.outcomes for trial in trials):  # otherwise no fork has come to its end
         judge.check()
+    if samples is None:
+        rows = [trial.row() for trial in trials]
+        rows.sort(key=lambda row: (_OUTCOMES.index(row["outcome"]), _KINDS.index(row["kind"]), row["step"]))
+        return make_table(rows, _TYPES)
     rows = [trial.sampled_row(samples) for trial in trials]
     rows.sort(key=lambda row: (not row["samples"], -row["low"] if row["samples"] else 0, _KINDS.index(row["kind"]),
                                row["step"]))  # fmt: skip
     return make_table(rows, _TYPES | _SAMPLED)
 
 
-def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
+def _make_limits(effects: bool, samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
     """Return the total limits for all forks.
 
     A116: the samples or the budget of counterfactuals are invalid.
@@ -179,42 +192,108 @@ def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budge
     if samples is not None and not 1 <= samples <= _MOST_SAMPLES:
         what, why = f"{safe_repr(samples)} samples", f"a fork is run once to {_MOST_SAMPLES:,} times"
         do = "pass samples=10, or leave it out"
-    elif budget and samples is None:
-        what, why = "a budget without samples", "forks without samples call no model"
-        do = "pass samples=10 as well, or leave the budget out"
+    elif (samples or budget) and not effects:
+        what, why = f"{'samples' if samples else 'a budget'} without effects", "forks call nothing then"
+        do = "pass effects=True to call models and tools, or leave it out"
     elif others:
         what, why = f"the budget has {', '.join(others)}", "it limits the model requests of all forks together"
         do = f"use: {', '.join(_LIMITS)}"
     else:
         return limits
-    raise ExecutionError(Problem("A116", what, "session.counterfactuals(samples=..., budget=...)", why, do))
+    raise ExecutionError(
+        Problem("A116", what, "session.counterfactuals(effects=..., samples=..., budget=...)", why, do)
+    )
 
 
-def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, Any], model: _Model) -> None:
-    """Try a change once more; there is no result if the budget does not allow the required calls."""
-    if model.is_late():
-        return
-    calls_before, model.refused = model.calls, False
-    asks = options["llm"] is not None or model.is_recorded()  # otherwise answers are simulated, as in the session
-    outcome, steps = _try_change(session, trial.change, judge, {**options, "llm": model if asks else None})
-    trial.is_live = trial.is_live or model.refused or model.calls > calls_before
-    if not model.refused:
-        trial.steps = trial.steps or steps
-        trial.outcomes.append(outcome)
+class _Effects:
+    """The calls that are sent: those that the budget of all forks allows. People are never asked."""
+
+    def __init__(self, limits: Budget) -> None:
+        self._limits, self._begun = limits, perf_counter()
+        self._requests = 0  # to models, of the forks that have ended; as the tokens and the cost
+        self._tokens, self._cost = 0, 0.0
+        self._admitted = 0
+        self._source: RecordedAnswers | None = None
+
+    def begin_fork(self, source: RecordedAnswers) -> None:
+        """Count what a fork sends from now on, in addition to that of the forks before."""
+        self._requests, self._tokens, self._cost = self._measure()
+        self._source, self._admitted = source, 0
+
+    def is_over(self) -> bool:
+        """Return True if the budget is used up."""
+        limits = self._limits
+        used = zip((limits.max_llm_calls, limits.max_tokens, limits.max_cost_usd), self._measure(), strict=True)
+        return self.is_late() or any(limit is not None and amount >= limit for limit, amount in used)
+
+    def is_late(self) -> bool:
+        """Return True if the time limit is exceeded."""
+        return self._limits.max_seconds is not None and perf_counter() - self._begun >= self._limits.max_seconds
+
+    def sends(self, effect: Effect) -> bool:
+        """Return True if a call that is not recorded is sent."""
+        if effect.kind in ASKED or self.is_late() or (effect.kind == "llm" and self.is_over()):
+            return False
+        self._admitted += effect.kind == "llm"
+        return True
+
+    def _measure(self) -> tuple[int, int, float]:
+        """Return the requests to models, their tokens and their cost so far."""
+        rows = [row for row in (self._source.attempts if self._source else ()) if row.kind == "llm"]
+        tokens = sum((row.tokens_in or 0) + (row.tokens_out or 0) for row in rows)
+        cost = sum(float(row.cost_usd or 0) for row in rows)
+        return self._requests + max(len(rows), self._admitted), self._tokens + tokens, self._cost + cost
 
 
-def _try_change(session: Session, change: Change, judge: Judge, options: Mapping[str, Any]) -> tuple[bool, int]:
-    """Return whether a run with this change is right, and the number of steps after the change."""
-    try:
-        llm = options["llm"]
-        if llm is not None and change.skipped:
-            llm = _LaterAnswers(llm, change.node, change.skipped)
-        fork = get_parts(session).forks.trial(change.at, None, None, llm, options["tools"]).state.session
-        change.apply(fork)
-        fork.run(max_steps=2 * len(session.trace) + _ROOM)
-    except Exception:  # noqa: BLE001  (a change may be impossible: then it does not make the run right)
-        return False, 0
-    return judge.is_right(fork), fork.position - change.at
+class _Forks:
+    """Runs forks with a change, whose calls are answered from the session's record; without effects, none is sent."""
+
+    def __init__(self, session: Session, judge: Judge, effects: _Effects | None) -> None:
+        self._session, self._judge, self._effects = session, judge, effects
+        self._held_before: bool | None = None
+
+    def is_over(self) -> bool:
+        """Return True if the budget of effects is used up."""
+        return self._effects is not None and self._effects.is_over()
+
+    def run(self, change: Change) -> Attempt:
+        """Run a fork with a change to its end, or to the first call that may not be sent."""
+        session, effects = self._session, self._effects
+        if effects is not None and effects.is_late():
+            return Attempt(None)
+        sends = send_nothing if effects is None else effects.sends
+        answers = RecordedAnswers(session.trace.reading(), sends, change.skipped)
+        if effects is not None:
+            effects.begin_fork(answers)
+        try:
+            fork = self._make_fork(change.at, answers)
+            change.apply(fork)
+            fork.run(max_steps=2 * len(session.trace) + _ROOM)
+        except Exception:  # noqa: BLE001  (a change may be impossible: then it does not make the run right)
+            return Attempt(is_right=False)
+        is_right: bool | None = self._judge.is_right(fork)
+        if answers.refused and not (is_right and not self._held_in_record()):
+            is_right = None  # the rest of the run is unknown
+        would_call = tuple(map(_format_call, answers.refused))
+        return Attempt(is_right, fork.position - change.at, would_call, effects is not None and bool(answers.attempts))
+
+    def _make_fork(self, at: int, answers: RecordedAnswers | None = None) -> Session:
+        return get_parts(self._session).forks.trial(at, None, None, None, None, answers).state.session
+
+    def _held_in_record(self) -> bool:
+        """Return True if `ok` holds after some step of the recorded run.
+
+        It then says nothing about a fork that has not come to its end: it may hold because something is missing yet.
+        """
+        if self._held_before is None:
+            steps = range(self._session.position + 1)
+            self._held_before = any(self._judge.is_right(self._make_fork(step)) for step in steps)
+        return self._held_before
+
+
+def _format_call(effect: Effect) -> str:
+    arguments = (f"{safe_str(name)}={safe_repr(value, _LONGEST, key=name)}" for name, value in effect.arguments.items())
+    return f"{safe_str(effect.name)}({', '.join(arguments)})"
 
 
 # -- what may be changed --------------------------------------------------------------------------------------------
@@ -231,11 +310,10 @@ def _iter_changes(
             continue
         node, outputs = rows.node(step), {key: thaw(value) for key, value in rows.reading.outputs(step).items()}
         kind = "call" if rows.calls(step) else "write"
-        skipped = len({call.call for call in rows.calls(step) if call.kind == "llm"})
         for key, value in outputs.items():
             if candidates is None or key in candidates:
                 changes[kind].append(
-                    _writes(step, node, kind, outputs, key, values.iter_alternatives(key, value, step), skipped)
+                    _writes(step, node, kind, outputs, key, values.iter_alternatives(key, value, step))
                 )
         if candidates is None:
             changes["route"].append(_iter_routes(session, rows, step, node))
@@ -246,12 +324,12 @@ def _iter_changes(
 
 
 def _writes(
-    step: int, node: str, kind: str, outputs: Mapping[str, Any], key: str, others: Iterable[Any], skipped: int
+    step: int, node: str, kind: str, outputs: Mapping[str, Any], key: str, others: Iterable[Any]
 ) -> Iterator[Change]:
     for other in others:
         writes = {**outputs, key: other}
         text = _format_text(key, outputs[key], other)
-        yield Change(step, node, kind, text, step - 1, partial(_skip, writes), skipped)
+        yield Change(step, node, kind, text, step - 1, partial(_skip, writes), step)
 
 
 def _skip(writes: Mapping[str, Any], fork: Session) -> None:
@@ -414,126 +492,6 @@ def _interleave(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
                 yield item
                 remaining.append(iterator)
         waiting = remaining
-
-
-# -- recorded answers -----------------------------------------------------------------------------------------------
-
-
-def _make_recorded_world(session: Session) -> dict[str, Any]:
-    """Return the model and the tools of a fork, which give the recorded answers to the recorded requests."""
-    run, trace = get_state(session).run, session.trace
-    calls = [call for part, _ in trace.reading().parts() for call in part.calls]
-    world: dict[str, Any] = {"llm": None, "tools": None}
-    if any(call.kind == "llm" for call in calls):
-        world["llm"] = RecordedClient(trace)
-    tools = {
-        name: _make_recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
-        for name, tool in dict(run.world.passed_tools).items()
-        if callable(tool) and not inspect.isclass(tool)
-    }
-    world["tools"] = {name: tool for name, tool in tools.items() if tool is not None} or None
-    return world
-
-
-class _Model:
-    """The model of sampled forks: recorded answers for recorded requests, and the session's model for others.
-
-    `calls` counts the calls to that model; `refused` is True if the budget did not allow a request.
-    """
-
-    def __init__(self, session: Session, limits: Budget) -> None:
-        self._recorded = RecordedClient(session.trace, strict=True)
-        self._live = get_state(session).run.world.llm
-        self._limits, self._begun = limits, perf_counter()
-        self._tokens, self._cost = 0, 0.0
-        self.calls, self.refused = 0, False
-
-    def is_recorded(self) -> bool:
-        """Return True if the session has a model."""
-        return self._live is not None
-
-    def is_late(self) -> bool:
-        """Return True if the time limit is exceeded."""
-        return self._limits.max_seconds is not None and perf_counter() - self._begun >= self._limits.max_seconds
-
-    def is_over(self) -> bool:
-        """Return True if the budget is used up."""
-        limits = self._limits
-        used = ((limits.max_llm_calls, self.calls), (limits.max_tokens, self._tokens),
-                (limits.max_cost_usd, self._cost))  # fmt: skip
-        return self.is_late() or any(limit is not None and amount >= limit for limit, amount in used)
-
-    def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
-        """Return the recorded answer to a recorded request, or the answer of the live model.
-
-        A116: the budget of counterfactuals is used up.
-
-        Raises:
-            ExecutionError: A116; or there is no recorded answer and no model.
-        """
-        try:
-            return self._recorded.complete(request)
-        except ExecutionError as error:
-            if self._live is None or error.problems[0].code not in UNRECORDED:
-                raise
-        if self.is_over():
-            self.refused = True
-            raise ExecutionError(
-                Problem("A116", "the budget of counterfactuals is used up", f"node {request.node!r}",
-                        "the budget allows no further model calls", "pass a larger budget")
-            )  # fmt: skip
-        self.calls += not getattr(self._live, "is_simulated", False)
-        answer = self._live.complete(request)
-        return self._await_answer(answer) if inspect.isawaitable(answer) else self._count_answer(answer)
-
-    async def _await_answer(self, answer: Awaitable[LLMResponse]) -> LLMResponse:
-        return self._count_answer(await answer)
-
-    def _count_answer(self, answer: LLMResponse) -> LLMResponse:
-        usage = getattr(answer, "usage", None) or Usage()
-        self._tokens += (usage.tokens_in or 0) + (usage.tokens_out or 0)
-        self._cost += float(usage.cost_usd or 0)
-        return answer
-
-
-@dataclass(frozen=True)
-class _LaterAnswers:
-    """The model of a fork that skipped a step: the node's next request gets the answer after the skipped one."""
-
-    client: LLMClient
-    node: str | None
-    skipped: int
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether no model is called."""
-        return bool(getattr(self.client, "is_simulated", False))
-
-    def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
-        """Return the client's answer."""
-        if request.node == self.node:
-            request = replace(request, of_node=request.of_node + self.skipped)
-        return self.client.complete(request)
-
-
-def _make_recorded_tool(tool: Any, calls: list[Any]) -> Any:
-    """Return a tool that returns the recorded answer for recorded arguments, and calls the original for others."""
-    try:
-        signature = inspect.signature(tool)
-    except (TypeError, ValueError):
-        return None
-    if not calls or inspect.iscoroutinefunction(tool):
-        return None
-
-    @wraps(tool)
-    def call_recorded(*args: Any, **kwargs: Any) -> Any:
-        arguments = dict(signature.bind(*args, **kwargs).arguments)
-        for call in calls:
-            if isinstance(call.arguments, Mapping) and thaw(call.arguments) == arguments:
-                return thaw(call.result)
-        return tool(*args, **kwargs)
-
-    return call_recorded
 
 
 __all__ = ["find_counterfactuals"]

@@ -17,12 +17,13 @@ import pandas as pd
 
 from agentnb.analysis.judging import Judge
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import get_recipe, get_runs, get_trace
+from agentnb.analysis.runs import get_recipe, get_runs, get_trace, masking_for_runs
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import AGAIN, ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.engine.core.plan import describe_edge, match_edges
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
+from agentnb.secrets import masks_by, remember_masking
 from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.edge_rows import find_taken_edges
 
@@ -60,6 +61,7 @@ class Element(NamedTuple):
         return self.name if self.outcome is None else f"{self.name} is {self.outcome}"
 
 
+@masks_by(lambda shown: shown.masking())
 class Coverage:
     """How often the runs visited each node, edge and outcome of a condition.
 
@@ -68,6 +70,7 @@ class Coverage:
 
     def __init__(self, recipe: Recipe, visits: Mapping[Element, NDArray[np.int64]], runs: int) -> None:
         self.recipe, self.visits, self.runs = recipe, visits, runs
+        self.masking = remember_masking()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per element: element, kind (node, edge, condition), outcome, visits, runs.
@@ -142,7 +145,8 @@ def coverage(runs: Any) -> Coverage:
         ExecutionError: A101, one of them is not a run; A103, there are no runs.
     """
     run_list = get_runs(runs, "nb.coverage()")
-    return _measure(run_list, "nb.coverage()")
+    with masking_for_runs(*run_list):
+        return _measure(run_list, "nb.coverage()")
 
 
 @plain_arguments
@@ -162,6 +166,11 @@ def suspects(runs: Any, ok: Any) -> Suspects:
             A118, the function raised for every run.
     """
     run_list = get_runs(runs, "nb.suspects()")
+    with masking_for_runs(*run_list):
+        return _rank(run_list, ok)
+
+
+def _rank(run_list: list[Any], ok: Any) -> Suspects:
     covered = _measure(run_list, "nb.suspects()")
     right = np.array(_judge_all(ok, run_list) if callable(ok) else _get_values(ok, len(run_list)), dtype=bool)
     failures = int((~right).sum())

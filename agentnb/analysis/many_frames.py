@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import get_runs, get_trace
+from agentnb.analysis.runs import get_runs, get_trace, masking_for_runs
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import History, Tables
 from agentnb.errors import ExecutionError, Problem, pluralize
@@ -31,6 +32,7 @@ class _RecipeFrames(Frames):
         trace_list = list(traces)
         self.rows = MergedRows([trace.reading() for trace in trace_list])
         super().__init__(self.rows)
+        self._masking = partial(masking_for_runs, *trace_list)
         self._columns = MergedColumns(self.rows)
         self.ids = [trace.run_id for trace in trace_list]
 
@@ -75,6 +77,7 @@ class ManyFrames(Frames):
         self._groups = [(indices, _RecipeFrames(traces[index] for index in indices)) for indices in groups.values()]
         self._ids = [trace.run_id for trace in traces]
         self._size = sum(reading.tip for reading in readings)
+        self._masking = partial(masking_for_runs, *traces)
 
     def __repr__(self) -> str:
         """Return the names, without creating a table."""
@@ -82,6 +85,10 @@ class ManyFrames(Frames):
 
     def build(self, name: str, make: Any) -> pd.DataFrame:
         """Return a new table over all runs."""
+        with self._masking():
+            return self._build(name)
+
+    def _build(self, name: str) -> pd.DataFrame:
         tables = []
         for indices, group in self._groups:
             table, runs = group.table(name)

@@ -28,7 +28,8 @@ def minimize(
     """Return the smallest inputs found with which a run still fails. `inputs` is not changed.
 
     Keys, list items and words of strings are removed, at every depth, until no single one of them can be removed.
-    Inputs that cannot be run (a required one is missing), or for which `fails` raises, count as not failing.
+    Inputs that cannot be run (a required one is missing), or for which `fails` raises, count as not failing. Each
+    attempt is a run of the recipe, with its tools and models: pass fakes for those that must not be called so often.
 
     Args:
         recipe: the recipe to run.

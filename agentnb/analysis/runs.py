@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
+from agentnb.secrets import Masking, masking_for
 from agentnb.session import Session
 from agentnb.text import get_class_name, safe_str
 from agentnb.trace.recipe_snapshot import rebuild_recipe as snapshot_recipe
@@ -31,6 +32,12 @@ def get_trace(run: Any, where: str = "nb.compare()") -> SimulationTrace:
                 "a run is a Session, a SimulationTrace, or a run that nb.open() has opened",
                 "pass one of them; nb.Session(recipe, inputs) makes a session of a recipe")
     )  # fmt: skip
+
+
+def masking_for_runs(*runs: Any) -> Masking:
+    """Return a context in which texts are masked by the secrets of these runs."""
+    owners = dict.fromkeys(get_trace(run).reading().tables.secrets for run in runs)
+    return masking_for(*(owner for owner in owners if owner.values))
 
 
 def get_session(run: Any) -> Session | None:
@@ -91,4 +98,4 @@ def iter_stored_runs(store: Any) -> Iterator[Session]:
         yield open_stored(store, run_id)
 
 
-__all__ = ["get_recipe", "get_runs", "get_session", "get_trace", "iter_stored_runs"]
+__all__ = ["get_recipe", "get_runs", "get_session", "get_trace", "iter_stored_runs", "masking_for_runs"]

@@ -13,6 +13,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, LEAVE
 from agentnb.errors import ExecutionError
 from agentnb.expressions.paths import format_path, parse_path, resolve_path
+from agentnb.secrets import masks_by, remember_masking
 from agentnb.session.checks import refuse_step
 from agentnb.session.state import get_state
 from agentnb.text import safe_repr, safe_str
@@ -56,6 +57,7 @@ class SliceRow(NamedTuple):
         return f"{where}: {self.via} {safe_str(self.key, 200)}{mark}"
 
 
+@masks_by(lambda shown: shown.masking())
 class Slice:
     """The backward slice of a value: everything that led to it, from the value back to the inputs.
 
@@ -65,7 +67,7 @@ class Slice:
 
     def __init__(self, path: str, at: int, rows: list[SliceRow], recipe: Recipe) -> None:
         self.path, self.at, self.rows = path, at, tuple(rows)
-        self._recipe = recipe
+        self._recipe, self.masking = recipe, remember_masking()
 
     @property
     def steps(self) -> list[int]:

@@ -19,6 +19,7 @@ from agentnb.engine.persistence.event_log import Entry, RunRow
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Recipe
 from agentnb.recipe.user_functions import is_async
+from agentnb.secrets import masking_for
 from agentnb.session import Session
 from agentnb.session.parts import get_parts
 from agentnb.session.state import get_state
@@ -221,10 +222,10 @@ def _make_result(work: SweepSettings, job: Job, session: Session | None, raised:
             status, error = "failed", safe_str(raised)
         case _:
             status, error = "failed", safe_str(f"{type(raised).__name__}: {raised}")
-    row = make_row(job, session, status, error)
     if session is None:
-        return Result(row)
-    record = _record(session, status)
+        return Result(make_row(job, session, status, error))
+    with masking_for(get_state(session).run.tables.secrets):
+        row, record = make_row(job, session, status, error), _record(session, status)
     if "hooks" not in work.options:  # a listener may have kept a reference to the session
         get_parts(session).release()
     return Result(row, record)

@@ -44,12 +44,9 @@ from agentnb.bounds import find_excess
 from agentnb.errors import Problem, StoreError, format_error_line, to_printable, with_article
 from agentnb.secrets import (
     MASK,
-    NUMBERS,
-    SECRETS,
     Masked,
     has_secret,
     is_secret,
-    is_secret_number,
     is_url,
     mask_text,
     needs_masking,
@@ -111,8 +108,6 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
     if cls is str:
         text = mask_text(value)
         return encode_atom(text) if text == value and type(text) is str else _mask_text(text)
-    if SECRETS.numbers and cls in NUMBERS and is_secret_number(value):
-        return {TAG: "masked"}
     if cls is int or cls is bool or cls is NoneType:
         return encode_atom(value)
     if cls is float:
@@ -267,7 +262,7 @@ def is_stored_unchanged(value: Any) -> bool:
     """Return True if a value is a string, an int, a bool or None that is stored as it is: not masked, not tagged."""
     if type(value) is str:
         return is_json(value) and not needs_masking(value)
-    return is_json(value) and (type(value) is not int or value not in SECRETS.numbers)
+    return is_json(value)
 
 
 def _mask_text(text: str) -> Json:
@@ -336,8 +331,6 @@ def _encode_other(value: Any, key: object, lenient: bool) -> Json:
     if issubclass(cls, Enum):
         return {TAG: "enum", "type": name_of(cls), "name": value.name, "v": encode(value.value, key, lenient=lenient)}
     if external_types.is_scalar(value) or external_types.is_array(value):
-        if SECRETS.numbers and external_types.is_scalar(value) and is_secret_number(value):
-            return {TAG: "masked"}
         return _encode_array(value, key, lenient)
     if external_types.is_scalar_of_pandas(value):
         return {TAG: "pandas", **external_types.dump_scalar(value)}

@@ -17,7 +17,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from agentnb.secrets import MASK, SECRETS, is_secret, mask_bytes
+from agentnb.secrets import MASK, is_secret, mask_bytes
 from agentnb.text import UNREADABLE, call, safe_str
 
 
@@ -240,7 +240,7 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
         copied.index = _mask_labels(value.index, mask)
         copied.name, copied.attrs = mask(value.name), mask(value.attrs)
         return copied
-    if numpy is None or (value.dtype.kind not in "OUS" and not _has_secret_number(value)):
+    if numpy is None or value.dtype.kind not in "OUS":
         return value.copy()
     items = [mask(item) for item in value.ravel().tolist()]
     if value.dtype.kind == "U":
@@ -258,14 +258,6 @@ def _mask_labels(labels: Any, mask: Callable[..., Any]) -> Any:
     if isinstance(labels, pandas.MultiIndex):
         return pandas.MultiIndex.from_tuples(masked, names=labels.names)
     return pandas.Index(masked, name=labels.name, dtype=object)
-
-
-def _has_secret_number(value: Any) -> bool:
-    """Return True if a known secret number is in an array or column of numbers."""
-    numbers = SECRETS.numbers and value.dtype.kind in "iufc"
-    return bool(numbers) and any(
-        bool((value == number).any()) for number in SECRETS.numbers if isinstance(number, int | float | complex)
-    )
 
 
 def list_cells(value: Any) -> list[Any]:
@@ -294,7 +286,7 @@ def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
 
 def _mask_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
     is_text = column.dtype.kind in "OU" or column.dtype.name in ("str", "string")
-    if not is_text and not is_secret(label) and not _has_secret_number(column):
+    if not is_text and not is_secret(label):
         return column
     items = [mask(item, label) for item in column]
     if all(new is old for new, old in zip(items, column, strict=True)):
@@ -305,7 +297,7 @@ def _mask_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
 
 def _dump_numpy(value: Any, encode: Encode) -> dict[str, Any] | None:
     data = value.tobytes() if value.dtype.kind == "S" else b""
-    if value.dtype.kind == "O" or _has_secret_number(value) or mask_bytes(data) != data:
+    if value.dtype.kind == "O" or mask_bytes(data) != data:
         return {"shape": list(value.shape), "items": [encode(item) for item in value.ravel().tolist()]}
     if value.dtype.kind == "U":
         return {
@@ -332,8 +324,6 @@ def _dump_column(value: Any, encode: Encode) -> dict[str, Any] | None:
         naive = numpy.asarray(value.tz_convert("UTC").tz_localize(None))
         zone = _get_zone_name(value.dtype.tz)
         return None if zone is None else {"zone": zone, "v": _dump_numpy(naive, encode)}
-    if _has_secret_number(value):
-        return _dump_numpy(numpy.asarray(value, dtype=object), encode)
     name = str(value.dtype)
     if name in {"str", "string", "boolean"} or name.lower().startswith(("int", "uint", "float")):
         items = [encode(None if item is pandas.NA else item) for item in value.astype(object)]

@@ -36,12 +36,12 @@ from agentnb.board.values import (
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.secrets import (
     MASK,
-    NUMBERS,
-    SECRETS,
     Masked,
+    Secrets,
+    get_owner,
+    has_known_secrets,
     hide,
     is_secret,
-    is_secret_number,
     iter_secrets,
     mask_bytes,
     mask_text,
@@ -51,11 +51,17 @@ from agentnb.text import WIDE, call, safe_repr
 INSIDE_ITSELF: Final = "…"
 
 
-def register_secrets(value: Any, key: object = None) -> None:
-    """Register the strings, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
+def register_secrets(value: Any, key: object = None, owner: Secrets | None = None) -> None:
+    """Register the strings and bytes under names of secrets in a frozen value as secrets, at any depth.
 
-    Includes attributes of objects on the board by reference, and the secrets that the form of a string shows.
+    Includes attributes of objects on the board by reference, and the secrets that the form of a string shows. Numbers
+    and truth values are masked under such a name only.
+
+    Args:
+        owner: the secrets of the run that has the value; default: of the one for which texts are masked now, or of
+            the process.
     """
+    owner = owner if owner is not None else get_owner()
     seen, waiting = set[tuple[int, bool]](), [(value, key is not None and is_secret(key, value))]
     while waiting:
         part, secret = waiting.pop()
@@ -70,28 +76,24 @@ def register_secrets(value: Any, key: object = None) -> None:
             part = part.item()
             kind = type(part)
         if issubclass(kind, str):
-            hide(*([part] if secret else iter_secrets(str.__str__(part))))
+            hide(*([part] if secret else iter_secrets(str.__str__(part))), owner=owner)
         elif issubclass(kind, _HIDDEN):
-            if secret and kind is not bool:
-                hide(_to_exact(part, kind))
+            if secret:
+                hide(_to_text(part, kind), owner=owner)
         elif kind not in ATOMS and (id(part), secret) not in seen:
             seen.add((id(part), secret))
             for name, item in _split_parts(part, kind, secret):
                 waiting.append((item, secret or is_secret(name, item)))
 
 
-_HIDDEN: Final = (bytes, bytearray, UUID, PurePath, *NUMBERS)
+_HIDDEN: Final = (bytes, bytearray, UUID, PurePath)
 
 
-def _to_exact(part: Any, kind: type) -> Any:
-    """Return a secret that is not text as text, bytes or a number, without running code of its class."""
+def _to_text(part: Any, kind: type) -> str | bytes:
+    """Return a secret that is not text as text or bytes, without running code of its class."""
     if issubclass(kind, bytes | bytearray):
         return bytes(memoryview(part))
-    if issubclass(kind, UUID | PurePath):
-        return UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part)
-    if issubclass(kind, int | float):
-        return int.__int__(part) if issubclass(kind, int) else float.__float__(part)
-    return part if kind in NUMBERS else None
+    return UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part)
 
 
 def _split_parts(value: Any, kind: type, secret: bool) -> Iterable[tuple[Any, Any]]:
@@ -132,14 +134,14 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
 
 
 def mask_atoms(values: Any, types: AbstractSet[type]) -> Any:
-    """Return a column for output: strings, bytes and numbers that are or contain a secret are masked.
+    """Return a column for output: strings and bytes that are or contain a secret are masked.
 
     Args:
         values: atoms.
         types: the types of all of them.
     """
-    kinds = types & {str, bytes, UUID, *NUMBERS}
-    if kinds <= {int, float} and not SECRETS.numbers:
+    kinds = types & {str, bytes, UUID, int, Fraction}
+    if kinds <= {int}:
         integers = (
             values if types == {int} else [value for value in values if type(value) is int] if int in types else ()
         )
@@ -168,8 +170,6 @@ def _mask_atom(value: Any, kind: type) -> Any:
         return mask_bytes(value)
     if kind is UUID:
         return _mask_by_text(value)
-    if SECRETS.numbers and kind in NUMBERS and is_secret_number(value):
-        return MASK
     if not _is_wide(value):
         return value
     return WideInteger(value) if kind is int else WideFraction(value)
@@ -204,7 +204,7 @@ class WideFraction(Fraction):
 
 def _mask_by_text(value: Any) -> Any:
     """Return the mask if a value's text contains a secret, else the value."""
-    return MASK if SECRETS.values and MASK in safe_repr(value, 10_000) else value
+    return MASK if has_known_secrets() and MASK in safe_repr(value, 10_000) else value
 
 
 class _Masking:
@@ -257,9 +257,9 @@ class _Masking:
         if issubclass(kind, str):
             return value if issubclass(kind, Masked) else mask_text(str.__str__(value))
         if issubclass(kind, int | float):
-            return _mask_atom(_to_exact(value, kind), int)
+            return float.__float__(value) if issubclass(kind, float) else _mask_atom(int.__int__(value), int)
         if external_types.is_scalar(value):
-            return _mask_atom(value, int)
+            return value
         if kind is FrozenArray or external_types.is_array(value):
             array = value.array if kind is FrozenArray else value
             return external_types.mask_array(array, lambda item, name=None: self.mask_value(item, depth, name))

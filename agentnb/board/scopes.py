@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Literal
 
 from agentnb.board.key_checks import UnknownKey
@@ -90,10 +91,11 @@ DELETED: Final = Sentinel()
 class Board(Mapping[str, Any]):
     """A read-only view of a scope: `board["a.b"]` reads a path; values are copies for the reader."""
 
-    __slots__ = ("_find",)
+    __slots__ = ("_find", "_masking")
 
-    def __init__(self, scope: Any) -> None:
+    def __init__(self, scope: Any, masking: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._find = scope if callable(scope) else lambda: scope
+        self._masking = masking  # returns the context in which it is shown
 
     def __getitem__(self, key: str) -> Any:
         scope: Scope = self._find()
@@ -126,9 +128,11 @@ class Board(Mapping[str, Any]):
         from agentnb.errors import pluralize
         from agentnb.text import safe_repr, safe_str
 
-        rows = "".join(
-            f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().visible_items().items()
-        )
+        with self._masking():
+            rows = "".join(
+                f"\n  {safe_str(key)}: {safe_repr(value, key=key)}"
+                for key, value in self._find().visible_items().items()
+            )
         return f"<Board: {pluralize(len(self), 'key')}>{rows}"
 
 

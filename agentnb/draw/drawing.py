@@ -19,6 +19,7 @@ from agentnb.draw.svg import write_svg
 from agentnb.draw.svg_board import FlowLines
 from agentnb.draw.svg_patch import Patch, patch_of
 from agentnb.errors import AgentNbError, Problem, did_you_mean
+from agentnb.secrets import masks_by, remember_masking
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _MOST_NODES: Final = 60
 _MOST_BOXES, _MOST_BYTES = 50, 400_000
 
 
+@masks_by(lambda drawing: drawing.masking())
 class Drawing:
     """The drawing of a recipe, optionally with a run. Displays itself as SVG in a notebook.
 
@@ -44,6 +46,7 @@ class Drawing:
     def __init__(self, recipe: Recipe, picture: Picture) -> None:
         self.recipe = recipe
         self.picture = picture
+        self.masking = remember_masking()
 
     @cached_property
     def dot(self) -> str:

@@ -118,7 +118,9 @@ def _make_bound_effect(node: Node, ref: str, function: Callable[..., Any], optio
     if node.inputs:
         check_signature(node, function)
     elif takes_board(function):  # without inputs it receives the board, if it accepts an argument
-        return lambda work, _given: Effect("agent", ref, {}, target=lambda: function(work.board), **options)
+        return lambda work, _given: Effect(
+            "agent", ref, {}, target=lambda: function(work.board), reads_board=True, **options
+        )
     return lambda _work, inputs: Effect("agent", ref, inputs, target=function, **options)
 
 

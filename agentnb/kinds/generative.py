@@ -183,7 +183,7 @@ async def _answer_directly(task: _GenerativeTask, work: Work, effect: Effect) ->
 
 def _make_bound_effect(task: _GenerativeTask, function: Callable[..., Any]) -> EffectOf:
     name, call = task.node.id, _call_of(task, function)
-    return lambda work: Effect("agent", name, {}, target=lambda: call(work.board), **task.options)
+    return lambda work: Effect("agent", name, {}, target=lambda: call(work.board), reads_board=True, **task.options)
 
 
 def _call_of(task: _GenerativeTask, function: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -50,7 +50,9 @@ def bind(node: Node, world: Any) -> Perform:
         injected = InjectedArguments(around, work, keys, copies=is_retried)
         target = (_make_async_target if is_async(function) else _make_target)(function, injected)
         try:
-            answer = await work.call(Effect("system", name, arguments, target=target, **options))
+            answer = await work.call(
+                Effect("system", name, arguments, target=target, reads_board=bool(around), **options)
+            )
         finally:
             injected.close()
         if answer is None:

@@ -47,7 +47,7 @@ def bind(node: Node, world: Any) -> Perform:
         if arguments is not None:
             effect = Effect("tool", name, arguments(work), *options, called)
         elif board:
-            effect = Effect("tool", name, {}, *options, lambda: called(work.board))
+            effect = Effect("tool", name, {}, *options, lambda: called(work.board), reads_board=True)
         else:
             effect = alone if drawing is None else Effect("tool", name, {}, *options, called)
         return to_writes(key, await work.call(effect), as_value=as_value)

@@ -72,6 +72,10 @@ class Assistant:
         Args:
             client: how the assistant's program names itself.
         """
+        with self.runs.masking():
+            return await self._call(name, arguments, client)
+
+    async def _call(self, name: str, arguments: Mapping[str, Any], client: str) -> Answer:
         actor = to_line(self.name or client, _SHORT).strip()
         actor = "assistant" if actor in _UNNAMED else actor
         shown = ", ".join(f"{key}={safe_repr(value, _SHORT, key=key)}" for key, value in arguments.items())

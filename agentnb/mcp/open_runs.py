@@ -14,6 +14,7 @@ from agentnb.engine.persistence.event_log import RunQuery
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recordings.formats import STORE, format_of
 from agentnb.recordings.formats import open as open_run
+from agentnb.secrets import Masking, masking_for
 from agentnb.session.recording import Recording
 from agentnb.session.run_list import list_sound_rows
 from agentnb.session.state import get_state
@@ -48,6 +49,10 @@ class OpenRuns:
         self._open: dict[str, Session] = {}  # the last one was used last
         if live is not None:
             self._open[live.run_id] = live
+
+    def masking(self) -> Masking:
+        """Return a context in which texts are masked by the secrets of the open runs."""
+        return masking_for(*dict.fromkeys(get_state(session).run.tables.secrets for session in self._open.values()))
 
     # -- listed -------------------------------------------------------------------------------------------------------
 

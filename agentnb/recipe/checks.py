@@ -9,6 +9,7 @@ from agentnb.errors import Problem, did_you_mean, limit_suggestions
 from agentnb.recipe import control_flow
 from agentnb.recipe.descriptions import END, format_place, list_choices, list_names
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe
+from agentnb.secrets import masking_for
 
 Rule = Callable[[Recipe], Iterator[Problem]]
 
@@ -205,9 +206,10 @@ def check_recipe(recipe: Recipe, kinds: Collection[str], public: Collection[str]
 
     The control flow rules are checked only if the structure is valid; otherwise they would repeat the same errors.
     """
-    problems = [problem for rule in PARTS for problem in rule(recipe)]
-    problems += check_kinds(recipe, kinds, public)
-    if not any(problem.severity == "error" for problem in problems):
-        problems += [problem for rule in control_flow.RULES for problem in rule(recipe)]
+    with masking_for():
+        problems = [problem for rule in PARTS for problem in rule(recipe)]
+        problems += check_kinds(recipe, kinds, public)
+        if not any(problem.severity == "error" for problem in problems):
+            problems += [problem for rule in control_flow.RULES for problem in rule(recipe)]
     unique = dict.fromkeys([*recipe.notes, *problems])
     return sorted(unique, key=lambda problem: problem.severity != "error")

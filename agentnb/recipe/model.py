@@ -15,6 +15,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.display import get_view
 from agentnb.errors import Place, Problem, pluralize
 from agentnb.recipe.user_functions import get_own_attribute
+from agentnb.secrets import masking_for
 from agentnb.text import WIDE, safe_repr
 
 if TYPE_CHECKING:
@@ -403,7 +404,8 @@ class Recipe:
         Raises:
             AgentNbError: U205, there is no such direction; U206, there is no such region.
         """
-        return get_view("drawing")(self, board=board, direction=direction, collapsed=collapsed)
+        with masking_for():
+            return get_view("drawing")(self, board=board, direction=direction, collapsed=collapsed)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)
@@ -412,7 +414,8 @@ class Recipe:
     def __repr__(self) -> str:
         """Return one line: name, dialect and size."""
         size = f"{pluralize(len(self.nodes), 'node')}, {pluralize(len(self.edges), 'edge')}"
-        return f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {size}>"
+        with masking_for():
+            return f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {size}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the recipe, to send it to another process; its functions are pickled by their names.

@@ -220,7 +220,7 @@ class _Builder:
         self.queue: deque[int] = deque()
         for key, value in board.items():
             run.write(run.root.scope, (key,), value)
-        register_secrets(run.root.scope.data)
+        register_secrets(run.root.scope.data, owner=run.tables.secrets)
         self.queue.extend(self.successors.get(-1, ()))
         start = steps[0].started_at if steps else 0
         self.history.set_first_row([self._add_activation(node_index) for node_index in self.queue], start)
@@ -272,7 +272,7 @@ class _Builder:
             run.write(scope, (key,), value)
         for key, item in step.appends.items():
             run.write(scope, (key,), [*(() if (seen := scope.get(key)) is ABSENT else seen), freeze(item)])
-        register_secrets(scope.data)
+        register_secrets(scope.data, owner=run.tables.secrets)
         if step.phase == "leave" and step.enter_place is not None:
             frames = [frame.id for (place_of, _), frame in self.frames.items() if place_of == step.enter_place]
             history.closed_frames[number] = tuple(frames)
@@ -343,7 +343,7 @@ class _Builder:
             old = frame.scope.get(row.target) if row.action == "edit" else ABSENT
             if row.action == "edit":
                 self.run.write(frame.scope, (row.target,), row.new)
-                register_secrets(frame.scope.data)
+                register_secrets(frame.scope.data, owner=self.run.tables.secrets)
                 history.write_ends[-1] = len(history.new_values)
             history.interventions.append(
                 Intervention(node_index, row.action, row.target, old, freeze(row.new), row.actor, row.time)

@@ -42,7 +42,7 @@ from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
 from agentnb.recordings.trace_files import make_recording
-from agentnb.secrets import mask_text
+from agentnb.secrets import mask_text, masking_for
 from agentnb.session.recording import Recording
 from agentnb.text import replace_surrogates, safe_str
 from agentnb.trace.recipe_snapshot import ORIGIN
@@ -84,9 +84,10 @@ def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
     Raises:
         ExecutionError: L584, nothing in the run is at a path.
     """
-    writer = _Writer(trace, redact)
-    lines = [json.dumps(line, ensure_ascii=False) for line in writer.lines()]
-    writer.redaction.check_all_used()
+    with masking_for(trace.reading().tables.secrets):
+        writer = _Writer(trace, redact)
+        lines = [json.dumps(line, ensure_ascii=False) for line in writer.lines()]
+        writer.redaction.check_all_used()
     return replace_surrogates("\n".join(lines) + "\n")
 
 

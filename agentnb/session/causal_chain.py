@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
+from agentnb.secrets import masks_by, remember_masking
 from agentnb.session.run_queries import get_events
 from agentnb.trace.causality import LinkedEvent, find_chain, index_by_object, reports_delivery
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
 
+@masks_by(lambda shown: shown.masking())
 class Chain:
     """The causal chain of an event, object, relation, patch or approval, as it was when it was requested.
 
@@ -32,6 +34,7 @@ class Chain:
 
     def __init__(self, event_id: str, links: list[LinkedEvent], nodes: dict[int, str]) -> None:
         self.event_id, self.links, self._nodes = event_id, tuple(links), nodes
+        self.masking = remember_masking()
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -22,6 +22,7 @@ from agentnb.session.state import State, get_state
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
+    from agentnb.engine.core.interfaces import AnswerSource
     from agentnb.recipe.model import Recipe
     from agentnb.session.background_run import BackgroundRun
     from agentnb.session.callbacks import Callbacks
@@ -92,8 +93,9 @@ class Forks:
         recipe: Recipe | None,
         llm: Any,
         tools: Mapping[str, Callable[..., Any]] | None,
+        answer_source: AnswerSource | None = None,
     ) -> Parts:
-        """Make a fork that is neither stored nor listed; errors as of `fork`."""
+        """Make a fork that is neither stored nor listed; errors as of `fork`. `answer_source` answers its calls."""
         state = self._state
         check_not_running(state, "fork()")
         run = state.run
@@ -107,7 +109,9 @@ class Forks:
             check_recipe(recipe)
             check_shared(run, recipe, step)
         plan = make_continued_plan(run, recipe, llm, tools)
-        return self._get_parts(time_travel.fork_run(run, plan, step, name), name or f"{state.name}@{step}")
+        forked = time_travel.fork_run(run, plan, step, name)
+        forked.answer_source = answer_source
+        return self._get_parts(forked, name or f"{state.name}@{step}")
 
     def _get_parts(self, run: Run, name: str, run_id: str | None = None) -> Parts:
         """Make a session of another run of this one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -11,6 +11,7 @@ from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.effects.crash_recovery import UnansweredCall, find_change, find_unanswered, save_change
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem
+from agentnb.secrets import Masking, masks_by, remember_masking
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"human": "answer", "approv
 _MASKED: Final = "masked_"  # begins the id of a masked value, before its path
 
 
+@masks_by(lambda shown: shown.masking())
 @dataclass(frozen=True, slots=True)
 class Pending:
     """One pending item: a node's question (`answer`, `approval`), or a paused call (`call`).
@@ -45,6 +47,7 @@ class Pending:
     seconds_left: float | None = None
     free: tuple[str, ...] | None = None
     replaces: Mapping[str, Any] = field(default_factory=dict)
+    masking: Callable[[], Masking] = field(default_factory=remember_masking, repr=False, compare=False)
 
     @property
     def is_masked(self) -> bool:

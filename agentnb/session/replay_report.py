@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.replay.divergence import LEVELS, Divergence
 from agentnb.engine.replay.runner import Replay
 from agentnb.errors import ExecutionError, Problem, ReplayDivergence, did_you_mean
+from agentnb.secrets import Masking, masks_by, remember_masking
 from agentnb.session.checks import check_not_running
 from agentnb.session.recipe_swap import make_replay_plan
 from agentnb.text import safe_repr, safe_str
@@ -67,6 +68,7 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
     )
 
 
+@masks_by(lambda shown: shown.masking())
 @dataclass(frozen=True, slots=True, repr=False)
 class ReplayReport:
     """The result of a replay. `ok` is true if nothing differs and every step could be replayed.
@@ -85,6 +87,7 @@ class ReplayReport:
     compared: int
     divergences: tuple[Divergence, ...] = ()
     unsure: tuple[Divergence, ...] = ()
+    masking: Callable[[], Masking] = field(default_factory=remember_masking, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:

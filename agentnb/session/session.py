@@ -15,6 +15,7 @@ from agentnb.engine.control.cursor import Cursor, FrontierEntry, OpenFrame, get_
 from agentnb.engine.control.listeners import Listener
 from agentnb.errors import set_known, warn_caller
 from agentnb.recipe.model import Recipe
+from agentnb.secrets import masking_for, masks_by
 from agentnb.session import run_queries
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.parts import Parts
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
+@masks_by(lambda session: session._parts.run.tables.secrets)  # noqa: SLF001  (its own)
 @plain_methods
 class Session:
     """One run of a recipe: step it, go back, edit, fork; every step stays in its history.
@@ -116,10 +118,12 @@ class Session:
         )  # fmt: skip
         if warned:
             warn_caller(warned)
-        self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, initial, run_id), Session._from_run)
-        if hooks is not None:
-            self._parts.state.hooks.add_all(build_hooks(hooks) or {})
-        self._parts.persistence.record_new_run(store, durability)
+        with masking_for(run.tables.secrets):
+            state = State(self, run, limits, name or run.plan.recipe.name, initial, run_id)
+            self._parts = Parts(state, Session._from_run)
+            if hooks is not None:
+                state.hooks.add_all(build_hooks(hooks) or {})
+            self._parts.persistence.record_new_run(store, durability)
 
     @classmethod
     def _from_run(cls, *run_and_names: Any) -> Parts:
@@ -562,10 +566,11 @@ class Session:
     def replay(
         self, from_step: int = 0, *, recipe: Recipe | None = None, strict: Literal["path", "values", "reads"] = "values"
     ) -> ReplayReport:
-        """Replay the steps up to here on the recorded answers and report the differences. No effect is performed.
+        """Replay the steps up to here on the recorded answers and report the differences.
 
-        Functions, conditions and behaviors run again; the answers of tools, models and people, and interventions, come
-        from the record. The session does not change.
+        The answers of tools, models and people, and interventions, come from the record; none of them is called.
+        Functions, conditions and behaviors run again, with what they do to the world by themselves: a request or a
+        payment in the code of a function is made again. The session does not change.
 
         Args:
             from_step: begin with the recorded state after this step.
@@ -626,6 +631,7 @@ class Session:
         at: int | None = None,
         candidates: Mapping[str, Iterable[Any]] | None = None,
         max_forks: int = 100,
+        effects: bool = False,
         *,
         samples: int | None = None,
         budget: Mapping[str, Any] | None = None,
@@ -634,8 +640,14 @@ class Session:
         """Return which single changes of the past make `ok(fork)` true, as a DataFrame, the most telling first.
 
         Each change of a recorded answer (`call`), a written value (`write`), a route or an input is made in a fork that
-        then runs; requests that did not change get their recorded answers. The session and its store do not change.
-        The columns are step, node, kind, change, outcome (whether `ok` held), steps_after.
+        then runs. No tool, model or person is called: a call of the same node with the same name and arguments gets
+        its recorded answer, and a fork ends at the first call that is not in the record. Functions, conditions and
+        behaviors run again in each fork, with what they do to the world by themselves. The session and its store do not
+        change.
+
+        The columns are step, node, kind, change, outcome, steps_after, would_call. `would_call` has the calls at which
+        the fork ended, as text. `outcome` is whether `ok` held at the end; it is NA, unknown, if the fork ended at a
+        call, except that it is True if `ok` held there and after no step of the recorded run.
 
         Args:
             ok: called with each fork, at its end: whether it is right. If it raises, the fork is wrong.
@@ -643,18 +655,20 @@ class Session:
             candidates: key -> the values to try for it; only these are changed then. Default: values near the
                 recorded ones, and those that the key had elsewhere.
             max_forks: how many changes are tried.
-            samples: ask the session's model wherever a change has changed a request, and repeat each fork that does so
-                this many times. More columns: right (the share of right samples), low and high (its 95 % interval),
-                samples, and missing (samples that the budget did not allow); outcome: more than half were right.
-            budget: limits of what the model is asked for in all forks together: max_llm_calls, max_tokens,
+            effects: call tools and models for real where a call is not in the record. People are not asked.
+            samples: with effects, repeat each fork that called something this many times. More columns: right (the
+                share of right samples), low and high (its 95 % interval), samples, and missing (samples that the budget
+                did not allow); outcome: more than half were right.
+            budget: with effects, limits of what models are asked for in all forks together: max_llm_calls, max_tokens,
                 max_cost_usd; max_seconds limits the whole call.
             progress: with samples, show a progress bar, in a notebook or on a terminal.
 
         Raises:
-            ExecutionError: A116, samples or the budget are invalid; A118, `ok` raised for every fork; L450, the run is
-                read-only; X111, there is no such step; X145, nothing writes a candidate's key.
+            ExecutionError: A116, samples or the budget are invalid, or passed without effects; A118, `ok` raised for
+                every fork; L450, the run is read-only; X111, there is no such step; X145, nothing writes a candidate's
+                key.
         """
-        return get_view("counterfactuals")(self, ok, at, candidates, max_forks, samples, budget, progress)
+        return get_view("counterfactuals")(self, ok, at, candidates, max_forks, effects, samples, budget, progress)
 
     def find(self, condition: Any) -> list[int]:
         """Return every step after which a condition holds, later ones included; nothing runs again.

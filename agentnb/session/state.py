@@ -15,6 +15,7 @@ from agentnb.event_loops import get_running_loop
 from agentnb.ids import make_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NO_NODE, Context
+from agentnb.secrets import masking_for
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths, collect_call_names, collect_event_types
 from agentnb.session.run_queries import find_last_score, get_outcome, get_status
@@ -157,7 +158,7 @@ class State:
     def board(self) -> Board:
         """The blackboard at the current position."""
         if self._board is None:
-            self._board = Board(lambda: get_current_scope(self.run))
+            self._board = Board(lambda: get_current_scope(self.run), lambda: masking_for(self.run.tables.secrets))
         return self._board
 
     @property

@@ -17,7 +17,7 @@ from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
 from agentnb.engine.persistence.snapshot import encode_randomness, list_edges
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
-from agentnb.secrets import count_secrets
+from agentnb.secrets import get_version
 from agentnb.store import MemoryLog, open_log
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_snapshot
@@ -153,9 +153,9 @@ def _make_head(state: State, run: Run) -> str:
 def _make_shared_head(recipe: Recipe, run: Run) -> str:
     """Return the JSON text that the heads of all runs of a plan begin with: its masked recipe, its nodes and edges.
 
-    It is made once, unless there are more secrets by now.
+    It is made once, unless there are other secrets now.
     """
-    known, plan, secrets = recipe.derived, run.plan, count_secrets()
+    known, plan, secrets = recipe.derived, run.plan, get_version()
     if "head" not in known or known["head"][0] is not plan.nodes or known["head"][1] != secrets:
         same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in plan.nodes],
                 "edges": list_edges(plan)}  # fmt: skip

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentnb.errors import ExecutionError, Problem
+from agentnb.secrets import masks_by, remember_masking
 from agentnb.text import safe_repr
 
 
+@masks_by(lambda shown: shown.masking())
 class Watches(Mapping[str, Any]):
     """The watched conditions: text -> value on the current board, or the error as text."""
 
@@ -17,7 +19,7 @@ class Watches(Mapping[str, Any]):
         board: Callable[[], Mapping[str, Any]],
         check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]],
     ) -> None:
-        self._board, self._check_keys = board, check_keys
+        self._board, self._check_keys, self.masking = board, check_keys, remember_masking()
         self._conditions: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
 
     def add(self, expression: Any) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from agentnb.expressions.paths import format_path
 from agentnb.kinds.context import Context, ContextCondition, make_strict
 from agentnb.kinds.router import match_route
 from agentnb.recipe.descriptions import OTHERWISE
+from agentnb.secrets import Masking, masks_by, remember_masking
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.row_index import count_edits
 
@@ -167,6 +168,7 @@ def _get_value_at(value: Any, path: str) -> Any:
     return value
 
 
+@masks_by(lambda shown: shown.masking())
 @dataclass(frozen=True, slots=True)
 class Why:
     """Why a step led where it did: the node's stated reasoning, and each condition with its values.
@@ -181,6 +183,7 @@ class Why:
     targets: tuple[str, ...]
     conditions: tuple[EvaluatedCondition, ...]
     delivered_event: DeliveredEvent | None = None
+    masking: Callable[[], Masking] = field(default_factory=remember_masking, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return one line for the step, and one for each condition."""

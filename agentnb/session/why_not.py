@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from html import escape
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from agentnb.engine.core.history import (
 from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
+from agentnb.secrets import Masking, masks_by, remember_masking
 from agentnb.session.why import EvaluatedCondition, iter_conditions, list_taken_edges
 from agentnb.text import safe_repr, safe_str
 
@@ -50,6 +51,7 @@ class IncomingEdge:
             yield f"    {each.line()}"
 
 
+@masks_by(lambda shown: shown.masking())
 @dataclass(frozen=True, slots=True)
 class WhyNot:
     """Why a node did not run up to a step: `reason` in one sentence, and each of its incoming edges.
@@ -64,6 +66,7 @@ class WhyNot:
     fired: int | None
     reason: str
     incoming_edges: tuple[IncomingEdge, ...] = ()
+    masking: Callable[[], Masking] = field(default_factory=remember_masking, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return the sentence, and the lines of each incoming edge."""

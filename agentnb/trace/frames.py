@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
-from agentnb.secrets import mask_text
+from agentnb.secrets import mask_text, masking_for, masks_by
 from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.columns import SIMPLE, Columns, Objects, Values, choose_int_type, to_objects
 from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
@@ -71,6 +71,7 @@ class CachedTable:
         return table
 
 
+@masks_by(lambda frames: frames._masking())  # noqa: SLF001  (its own)
 class Frames(Mapping[str, pd.DataFrame]):
     """The tables of a run at the time of access.
 
@@ -82,6 +83,7 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     def __init__(self, reading: StepIndex) -> None:
         self._reading = reading
+        self._masking = partial(masking_for, reading.tables.secrets)
         self._columns = Columns(reading)
         self.cached_tables: dict[str, pd.DataFrame] = {}
 
@@ -208,7 +210,8 @@ class Frames(Mapping[str, pd.DataFrame]):
             target=self._make_node_column(joined(taken.target, deliveries.target)),
             kind=_make_categorical(joined(kind[taken.edge], event), kinds),
             condition=_repeat_texts(
-                [*texts, *deliveries.types], joined(text[taken.edge], len(texts) + np.arange(len(deliveries.types)))
+                [*map(mask_text, texts), *deliveries.types],
+                joined(text[taken.edge], len(texts) + np.arange(len(deliveries.types))),
             ),
             value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), deliveries.ids)),
         )

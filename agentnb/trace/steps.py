@@ -12,6 +12,7 @@ from agentnb.board.values import ATOMS, thaw
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import format_path
 from agentnb.ids import make_step_id
+from agentnb.secrets import masks_by
 from agentnb.text import call, safe_repr
 from agentnb.trace.row_index import OPS, Read, StepIndex, Write
 
@@ -37,6 +38,7 @@ FIELDS = (
 )
 
 
+@masks_by(lambda step: step._reading.tables.secrets)  # noqa: SLF001  (its own)
 class SimulationStep:
     """One step of a run: its node, inputs, results and time. Values are unmasked copies.
 

@@ -19,6 +19,7 @@ from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.ids import make_step_id
+from agentnb.secrets import masks_by
 from agentnb.text import safe_repr
 from agentnb.trace.recipe_snapshot import describe_origin
 from agentnb.trace.row_index import EdgeRow, NodeRow, StepIndex
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Outcome = dict[str, Any] | None
 
 
+@masks_by(lambda trace: trace._chain()[0].tables.secrets)  # noqa: SLF001  (its own)
 @plain_methods
 class SimulationTrace:
     """What happened in a run: its steps, its tables, and the contents of the blackboard after each step.

@@ -24,7 +24,7 @@ from pandas.api.indexers import check_array_indexer
 from agentnb.board.codec import is_stored_unchanged
 from agentnb.board.masking import find_secret_word, to_display
 from agentnb.board.values import ABSENT, freeze
-from agentnb.secrets import mask_text
+from agentnb.secrets import mask_text, masking_for, remember_masking
 from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.columns import Columns, Objects, Values, to_objects
 
@@ -54,18 +54,20 @@ class DictSource:
     """The inputs (`inputs`) or writes (`outputs`) of each step: one masked dict per step."""
 
     def __init__(self, columns: Columns, name: str) -> None:
-        self._columns, self._name = columns, name
+        self._columns, self._name, self._masking = columns, name, remember_masking()
 
     def __len__(self) -> int:
         return self._columns.tip
 
     def get_value(self, row: int) -> Any:
         """Return the dict of step `row + 1`."""
-        return _mask_row(getattr(self._columns.reading, self._name)(row + 1))
+        with self._masking():
+            return _mask_row(getattr(self._columns.reading, self._name)(row + 1))
 
     def get_values(self) -> Objects:
         """Return the dicts of all steps."""
-        return to_objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
+        with self._masking():
+            return to_objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
 
 
 def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +89,7 @@ class ValueSource:
     """The values that writes wrote or replaced: each an independent masked copy; NA if absent."""
 
     def __init__(self, values: Values, where: NDArray[Any], paths: Sequence[tuple[str | int, ...]]) -> None:
-        self._values, self._where = values, where
+        self._values, self._where, self._masking = values, where, remember_masking()
         self._names = [find_secret_word(path) for path in paths]
 
     def __len__(self) -> int:
@@ -97,7 +99,8 @@ class ValueSource:
         """Return the value of one write."""
         if self._values.absent[row]:
             return pd.NA
-        return to_display(self._values.frozen[row], self._names[self._where[row]])
+        with self._masking():
+            return to_display(self._values.frozen[row], self._names[self._where[row]])
 
     def get_values(self) -> Objects:
         """Return the values of all writes."""
@@ -108,7 +111,7 @@ class ItemSource:
     """Values, each with the part of its key that names a secret (or None): an independent masked copy; NA stays NA."""
 
     def __init__(self, values: Objects, keys: Sequence[str | None] | None = None) -> None:
-        self._values, self._keys = values, keys
+        self._values, self._keys, self._masking = values, keys, remember_masking()
 
     def __len__(self) -> int:
         return len(self._values)
@@ -118,7 +121,8 @@ class ItemSource:
         value = self._values[row]
         if value is pd.NA or value is ABSENT:
             return pd.NA
-        return to_display(freeze(value), None if self._keys is None else self._keys[row])
+        with self._masking():
+            return to_display(freeze(value), None if self._keys is None else self._keys[row])
 
     def get_values(self) -> Objects:
         """Return the values of all rows."""
@@ -326,7 +330,7 @@ class ValueArray(ExtensionArray):
         return self.get_values()
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
-        return _format_cell if boxed else safe_repr
+        return _format_cell if boxed else _format_alone
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
@@ -362,7 +366,7 @@ def to_json_text(value: Any) -> str:
     try:
         return replace_surrogates(json.dumps(value, ensure_ascii=False, default=safe_str))
     except (TypeError, ValueError):  # keys that are not strings, a value that contains itself
-        return replace_surrogates(json.dumps(safe_repr(value), ensure_ascii=False))
+        return replace_surrogates(json.dumps(_format_alone(value), ensure_ascii=False))
 
 
 class _Bindable:
@@ -410,7 +414,13 @@ def _take_values(values: Any, indices: Any, **options: Any) -> NDArray[Any]:
 
 def _format_cell(value: Any) -> str:
     """Return the text of a cell, for a value of any size or class; strings without quotes."""
-    return safe_str(value) if isinstance(value, str) else safe_repr(value, 2000)
+    with masking_for():  # it is masked already, by the secrets of its run
+        return safe_str(value) if isinstance(value, str) else safe_repr(value, 2000)
+
+
+def _format_alone(value: Any) -> str:
+    with masking_for():
+        return safe_repr(value)
 
 
 def _is_missing(value: Any) -> bool:

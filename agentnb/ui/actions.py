@@ -95,7 +95,7 @@ def emit(session: Session, typed: Any, type_: Any) -> None:
                     "behaviors subscribe to event types", "enter one, such as 'goal.created'")
         )  # fmt: skip
     payload = parse(text, "json", "payload") if text else None
-    register_secrets(freeze(payload))
+    register_secrets(freeze(payload), owner=get_state(session).run.tables.secrets)
     session.emit(name, payload)
 
 
@@ -112,7 +112,7 @@ def skip(session: Session, typed: Any, _: Any) -> None:
             Problem("U324", "the writes of a skipped node must be a mapping", "the cockpit's form for a failed node",
                     f"it is {safe_repr(text, 40)}", 'write values by key, for example {"reply": "none"}')
         )  # fmt: skip
-    register_secrets(freeze(writes))
+    register_secrets(freeze(writes), owner=get_state(session).run.tables.secrets)
     session.skip(writes)
 
 

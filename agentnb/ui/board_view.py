@@ -17,7 +17,7 @@ from agentnb.board.values import ABSENT, FrozenList, FrozenRecord, get_class
 from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
 from agentnb.engine.core.reducers import find_added_items
-from agentnb.secrets import count_secrets, is_secret
+from agentnb.secrets import get_version, is_secret
 from agentnb.session.parts import get_parts
 from agentnb.text import safe_repr
 from agentnb.ui.view_changes import mask_content
@@ -42,14 +42,15 @@ class _BoardTexts:
     __slots__ = ("masks", "rows", "texts")
 
     def __init__(self) -> None:
-        self.masks = -1
+        self.masks: tuple[object, ...] = ()
         self.texts: dict[str, tuple[Any, str, str]] = {}
         self.rows: dict[str, tuple[Row, Row]] = {}
 
     def refresh(self) -> None:
-        """Forget everything if more values are masked than before."""
-        if self.masks != count_secrets():
-            self.masks = count_secrets()
+        """Forget everything if other values are masked than before."""
+        version = get_version()
+        if self.masks != version:
+            self.masks = version
             self.texts.clear()
             self.rows.clear()
 

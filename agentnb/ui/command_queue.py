@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
+from agentnb.secrets import masks_by
 from agentnb.session.parts import get_parts
 from agentnb.session.state import get_state
 from agentnb.ui.commands import COMMANDS, Command, run_command
@@ -54,6 +55,7 @@ class Request:
         return COMMANDS.get(self.verb, _UNKNOWN)
 
 
+@masks_by(lambda queue: get_state(queue.session).run.tables.secrets, private=("_run_now", "_serve"))
 class CommandQueue:
     """The command queue of one session. Calls `paint` after a change, and `turned` when another session is shown.
 

@@ -20,11 +20,12 @@ from agentnb.arguments import plain_arguments
 from agentnb.draw.label_text import clean
 from agentnb.draw.style import make_palette, make_stylesheet
 from agentnb.errors import AgentNbError, Problem
+from agentnb.secrets import masks_by
 from agentnb.text import safe_repr
 from agentnb.ui.command_queue import CommandQueue, Request, to_problems
 from agentnb.ui.commands import list_commands
 from agentnb.ui.graph_view import draw_at_once, find_collapsed, get_drawing
-from agentnb.ui.second_run import open_beside
+from agentnb.ui.second_run import mask_for_cockpit, open_beside
 from agentnb.ui.static_display import (
     MOST,
     TWIN,
@@ -116,6 +117,10 @@ def build_page_style(*, exported: bool = False) -> str:
     return f"{make_stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
 
 
+@masks_by(
+    lambda debugger: mask_for_cockpit(debugger.session),
+    private=("_draw", "_paint", "_show", "_post", "_get_picture", "_get_twin"),
+)
 class Debugger(anywidget.AnyWidget):
     """The cockpit of a session, displayed for a Session on the last line of a cell.
 

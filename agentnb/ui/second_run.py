@@ -17,6 +17,7 @@ from agentnb.board.values import ABSENT
 from agentnb.display import get_view
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
+from agentnb.secrets import masking_for
 from agentnb.session.state import get_state
 from agentnb.text import safe_str
 from agentnb.ui.board_view import format_value
@@ -26,6 +27,7 @@ from agentnb.ui.status_line import describe_step
 if TYPE_CHECKING:
     from agentnb.analysis.compare import Comparison
     from agentnb.analysis.step_differences import Difference
+    from agentnb.secrets import Masking
     from agentnb.session import Session
 
 WINDOW: Final = 400  # steps of the second run sent at once
@@ -110,6 +112,15 @@ def open_beside(session: Session, run: Any) -> None:
                     "choose a fork, another session, or a stored run opened with nb.open()")
         )  # fmt: skip
     _SECOND[session] = ComparedRun(run)
+
+
+def mask_for_cockpit(session: Session) -> Masking:
+    """Return a context in which texts are masked by the secrets of a session and of the run beside it."""
+    second = _SECOND.get(session)
+    owners = [get_state(session).run.tables.secrets]
+    if second is not None:
+        owners.append(get_trace(second.run).reading().tables.secrets)
+    return masking_for(*dict.fromkeys(owners))
 
 
 def show_beside(session: Session, _: Any, run_id: Any) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.secrets import count_settled, mask_text
+from agentnb.secrets import count_settled, mask_text, masks_by
 from agentnb.session.state import get_state
 from agentnb.ui.kernel_loop import get_kernel_loop
 
@@ -77,6 +77,7 @@ class _Text:
         }
 
 
+@masks_by(lambda streams: get_state(streams.session).run.tables.secrets, private=("_handle_message",))
 class Streams:
     """Listens to the models of one session and sends rows: the new part of each text and its position.
 

@@ -19,6 +19,7 @@ from agentnb.expressions.paths import resolve_path
 from agentnb.secrets import MASK, has_secret, hide, is_secret
 from agentnb.session.checks import check_inputs
 from agentnb.session.parts import get_parts
+from agentnb.session.state import get_state
 from agentnb.ui.board_view import VALUE_WIDTH, format_value, get_type_name, is_masked, list_items
 from agentnb.ui.fields import Field, make_field, parse_typed_value
 
@@ -178,9 +179,9 @@ def edit(session: Session, typed: Any, target: Any) -> None:
     path = parse_path(session, target)
     value = parse_typed(session, typed, path)
     if is_secret(path[-1]):
-        register_secrets(freeze(value), path[-1])
+        register_secrets(freeze(value), path[-1], get_state(session).run.tables.secrets)
     elif describe_value(session, path)["field"]["as"] == "secret":
-        hide(str(value))
+        hide(str(value), owner=get_state(session).run.tables.secrets)
     session.edit({".".join(path): value})
 
 

@@ -20,6 +20,7 @@ class Effect:
     is called with each attempt's answer, and raises if it is a failure. `is_simulated` means that nothing is called and
     the answer is deterministic: it is recorded with its step, not before, because an interrupted run makes it again.
     `prepare` is called before the first attempt and returns an awaitable or None; its time is not counted.
+    `reads_board` means that `target` reads the board, so that equal arguments do not make an equal call.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Effect:
     check: Callable[[Any], None] | None = None
     is_simulated: bool = False
     prepare: Callable[[], Awaitable[None] | None] | None = None
+    reads_board: bool = False
 
 
 class CallingRun(Protocol):

@@ -71,7 +71,7 @@ def ranks(bug: Bug) -> Ranks:
     case, right = next(iter(bug.failing.items()))
     run = runs[case]
     key = bug.key or next((str(key) for key in reversed(list(run.trace.frames.writes["key"]))), None)
-    changes = run.counterfactuals(lambda fork: bug.is_right(fork, right))
+    changes = run.counterfactuals(lambda fork: bug.is_right(fork, right), effects=True)  # its tools are functions
     helped = changes[changes["outcome"]]["node"]
     return Ranks(_place(names_cause(bug, row.element, row.kind) for row in suspects.itertuples()),
                  _place(node == bug.cause for node in (run.slice(key).nodes if key else ())),

@@ -37,12 +37,12 @@ def refund(rate=1.0, **options):
 def test_the_changes_that_make_the_run_right_come_first():
     session, _ = refund()
     changes = session.counterfactuals(lambda run: run.board["refund"] == 18)
-    assert list(changes.columns) == ["step", "node", "kind", "change", "outcome", "steps_after"]
+    assert list(changes.columns) == ["step", "node", "kind", "change", "outcome", "steps_after", "would_call"]
     best = changes.iloc[0].to_dict()
     assert (best["step"], best["node"], best["kind"], best["change"]) == (2, "charge", "write", "fee: 20.0 -> 2.0")
     assert best["outcome"]
     assert best["steps_after"] == 2
-    assert changes["outcome"].is_monotonic_decreasing
+    assert changes["outcome"].fillna(value=False).is_monotonic_decreasing
 
 
 def test_an_external_answer_is_distinguished_from_a_computed_value():
@@ -161,9 +161,10 @@ DRAFTS = {"text": ["good news", "bad words"], "grade": ["pass"]}
 
 def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
     session, requests = review()
-    changes = session.counterfactuals(passes, candidates=DRAFTS, samples=20, progress=False)
+    changes = session.counterfactuals(passes, candidates=DRAFTS, effects=True, samples=20, progress=False)
     assert list(changes.columns) == [
-        "step", "node", "kind", "change", "outcome", "steps_after", "right", "low", "high", "samples", "missing",
+        "step", "node", "kind", "change", "outcome", "steps_after", "would_call", "right", "low", "high", "samples",
+        "missing",
     ]  # fmt: skip
     rows = {row["change"].partition(" -> ")[2].strip("'"): row for row in changes.to_dict("records")}
     certain, good, bad = rows["pass"], rows["good news"], rows["bad words"]
@@ -179,7 +180,7 @@ def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
 
 def test_samples_differ_by_the_seed_of_the_model_alone():
     def shares(seed):
-        changes = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, samples=10, progress=False)
+        changes = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, effects=True, samples=10, progress=False)
         return list(changes["right"])
 
     assert shares(1) == shares(1)
@@ -188,8 +189,8 @@ def test_samples_differ_by_the_seed_of_the_model_alone():
 
 def test_requests_that_did_not_change_are_answered_from_the_record():
     session, requests = review()
-    changes = session.counterfactuals(passes, candidates={"text": ["bad news "], "topic": ["news"]}, samples=5,
-                                    progress=False)  # fmt: skip
+    candidates = {"text": ["bad news "], "topic": ["news"]}
+    changes = session.counterfactuals(passes, candidates=candidates, effects=True, samples=5, progress=False)
     assert requests == ["grade: bad news "] * 5
     assert list(changes["samples"]) == [5]
 
@@ -198,8 +199,8 @@ def test_requests_that_did_not_change_are_answered_from_the_record():
                                               ({"max_seconds": 0.0001}, 0)])  # fmt: skip
 def test_a_budget_that_ends_early_shows_what_is_missing(limits, asks):
     session, requests = review()
-    changes = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, samples=4, budget=limits,
-                                    progress=False)  # fmt: skip
+    changes = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, effects=True, samples=4,
+                                      budget=limits, progress=False)  # fmt: skip
     assert len(requests) == asks
     assert changes["samples"].sum() == asks
     assert changes["missing"].sum() == 8 - asks
@@ -221,14 +222,15 @@ def test_an_awaited_model_is_sampled_too():
     session, _ = review()
     other = nb.Session(session.recipe, {"topic": "news"}, llm=client)
     other.run()
-    changes = other.counterfactuals(lambda run: True, candidates={"text": ["good"]}, samples=9,
+    changes = other.counterfactuals(lambda run: True, candidates={"text": ["good"]}, effects=True, samples=9,
                                   budget={"max_tokens": 40}, progress=False)  # fmt: skip
     assert client.calls == 1 + 4
     assert (changes["samples"][0], changes["missing"][0]) == (4, 5)
 
 
-@pytest.mark.parametrize("options", [{"samples": 0}, {"samples": 10**5000}, {"budget": {"max_llm_calls": 3}},
-                                     {"samples": 2, "budget": {"max_steps": 3}}])  # fmt: skip
+@pytest.mark.parametrize("options", [{"samples": 0}, {"samples": 10**5000}, {"samples": 2},
+                                     {"budget": {"max_llm_calls": 3}},
+                                     {"effects": True, "budget": {"max_steps": 3}}])  # fmt: skip
 def test_invalid_samples_and_budgets_are_a_problem(options):
     with pytest.raises(nb.ExecutionError, match="A116"):
         review()[0].counterfactuals(passes, **options)

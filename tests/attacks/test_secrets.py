@@ -12,9 +12,7 @@ import shlex
 import urllib.parse
 from collections import deque
 from contextlib import suppress
-from decimal import Decimal
-from enum import Enum, IntEnum
-from fractions import Fraction
+from enum import Enum
 from functools import partial
 from itertools import product
 from pathlib import PurePosixPath
@@ -212,18 +210,6 @@ def test_no_artifact_contains_a_part_of_a_value_under_a_secret_name(around, tmp_
 
 
 @pytest.mark.parametrize(
-    "secret",
-    [918273645, -918273645, 918273.645, Decimal("918273.6450"), Fraction(918273645, 7), complex(918273645, 1),
-     np.int64(918273645), np.array([918273645]), pd.Series([918273645]), 918273645 * 10**700],
-    ids=lambda secret: type(secret).__name__,
-)  # fmt: skip
-@pytest.mark.parametrize("wrap", [str, lambda config: f"{config['secret']:,}" if type(config["secret"]) is int else ""])
-def test_no_artifact_contains_a_secret_number(wrap, secret, tmp_path):
-    item = secret.tolist()[0] if isinstance(secret, np.ndarray | pd.Series) else secret
-    check({"secret": secret}, [f"{item}", f"{item:,}" if isinstance(item, int) else f"{item}"], tmp_path, wrap)
-
-
-@pytest.mark.parametrize(
     "array",
     [np.array(["s3ns1tive-4711"]), np.array([b"s3ns1tive-4711"]), np.array(["s3ns1tive-4711", 1], dtype=object),
      pd.Series(["s3ns1tive-4711"]), pd.Series(["s3ns1tive-4711"], dtype="category"),
@@ -271,10 +257,6 @@ class Kind(Enum):
     API_KEY = 1
 
 
-class Code(IntEnum):
-    SECRET = 918273645
-
-
 @pytest.mark.parametrize(
     ("config", "secret"),
     [
@@ -304,7 +286,6 @@ class Code(IntEnum):
         (pd.DataFrame({("login", "password"): ["s3ns1tive"]}), "s3ns1tive"),
         ({"config": Login("ann", "s3ns1tive")}, "s3ns1tive"),
         ({"password": Word.SECRET}, "s3ns1tive"),
-        ({"password": Code.SECRET}, "918273645"),
         ({"api_key": UUID("12345678-1234-5678-1234-567812345678")}, "12345678-1234-5678-1234-567812345678"),
         ({"credentials": PurePosixPath("/etc/s3ns1tive")}, "s3ns1tive"),
         ({"config": pd.Series({"user": "ann", "password": "s3ns1tive"})}, "s3ns1tive"),

@@ -1,15 +1,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from pydantic import BaseModel
 
+from agentnb.board.codec import encode
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
 from agentnb.board.values import ABSENT, freeze
-from agentnb.secrets import MASK, Masked, count_secrets, count_settled, hide, is_secret, mask_text
+from agentnb.secrets import (
+    MASK,
+    Masked,
+    RunSecrets,
+    count_settled,
+    get_version,
+    hide,
+    is_secret,
+    mask_text,
+    masking_for,
+)
 from agentnb.text import safe_repr
 
 
@@ -146,8 +159,38 @@ def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):
     column = [47114711, "s3cret-4711", b"s3cret-4711", 1, True, None]
     assert mask_column([1, 2]) == [1, 2]
     register_secrets(freeze({"pin_password": 47114711, "password": "s3cret-4711"}))
-    assert mask_column(column) == [MASK, MASK, MASK.encode(), 1, True, None]
-    assert mask_column([1, 47114711]) == [1, MASK]
+    assert mask_column(column) == [47114711, MASK, MASK.encode(), 1, True, None]
+
+
+@pytest.mark.parametrize(
+    "value", [47114711, -47114711, 4711.4711, True, Decimal("4711.4711"), Fraction(47114711, 7), complex(4711, 1),
+              np.int64(47114711), np.array([47114711]), pd.Series([47114711]), 47114711 * 10**700],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_numbers_and_truth_values_are_masked_under_a_name_alone(value, none_hidden):
+    register_secrets(freeze({"secret": value, "again": [value]}), "report")
+    assert mask_value({"secret": value})["secret"] == MASK
+    text = f"{value} and {value!r}"
+    assert mask_text(text) == text
+    assert "*" not in f"{mask_value([value])}{to_display(freeze([value]))}{safe_repr([value])}{encode(freeze([value]))}"
+
+
+def test_the_secrets_of_a_run_mask_its_texts_alone(none_hidden):
+    one, other = RunSecrets(), RunSecrets()
+    register_secrets({"password": "s3cret-of-one"}, owner=one)
+    hide("s3cret-of-all")
+    text = "s3cret-of-one, s3cret-of-all"
+    with masking_for(one):
+        assert mask_text(text) == f"{MASK}, {MASK}"
+        with masking_for(other):
+            assert mask_text(text) == f"s3cret-of-one, {MASK}"
+            register_secrets({"password": "s3cret-of-other"})
+        assert mask_text("s3cret-of-other") == "s3cret-of-other"
+        with masking_for():
+            assert mask_text(text) == f"s3cret-of-one, {MASK}"
+    with masking_for(one, other):
+        assert mask_text(f"{text}, s3cret-of-other") == f"{MASK}, {MASK}, {MASK}"
+    assert mask_text(f"{text}, s3cret-of-other") == f"{MASK}, {MASK}, {MASK}", "of unknown origin"
 
 
 def test_the_longest_secret_is_masked_first(none_hidden):
@@ -179,7 +222,16 @@ def test_a_possible_beginning_of_another_secret_does_not_split_a_secret():
     assert mask_text("it is one-abcd"[: count_settled("it is one-abcd ")]) == "it is ********"
 
 
-def test_the_number_of_hidden_texts_grows_with_each():
-    before = count_secrets()
-    hide("another-one-4714")
-    assert count_secrets() == before + 1
+def test_the_version_of_the_secrets_differs_for_other_secrets():
+    one, other = RunSecrets(), RunSecrets()
+    versions = []
+    for owner in (one, other):
+        with masking_for(owner):
+            versions.append(get_version())
+            hide("another-one-4714", owner=owner)
+            versions.append(get_version())
+    hide("another-one-4715")
+    with masking_for(one):
+        versions.append(get_version())
+    assert versions[0] == versions[2], "without secrets of their own, texts of both are masked alike"
+    assert len(set(versions)) == 4

@@ -36,7 +36,8 @@ def fail(run: Run, activation: Activation, error: Exception | SystemExit, starte
     own_writes = [*work.applied_writes, *work.own_writes]
     for values in (work.own_writes, work.applied_writes, work.copies):
         values.clear()  # conditions evaluated from here on see the current board
-    register_secrets(activation.scope.visible_items())  # the failure's message may contain the node's inputs
+    # The failure's message may contain the node's inputs.
+    register_secrets(activation.scope.visible_items(), owner=run.tables.secrets)
     return _commit_failure(run, activation, _make_failure(run, activation, spelled), own_writes, started_at)
 
 
@@ -56,7 +57,7 @@ def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:
     targets = activation.node.timeouts if failure.timeout else activation.node.errors
     if not targets:
         raise error
-    register_secrets(activation.scope.visible_items())
+    register_secrets(activation.scope.visible_items(), owner=run.tables.secrets)
     run.history.errors[run.position + 1] = failure
     return [(find_handler(run, activation, target), None, edge) for target, edge in targets]
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from agentnb.board.paths import Path, apply_change, changes, get_at
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.lazy_attributes import LazyAttributes
+from agentnb.secrets import RunSecrets
 from agentnb.text import LONGEST_TEXT, safe_str
 
 if TYPE_CHECKING:
@@ -214,12 +215,16 @@ class Checkpoint(NamedTuple):
 class Tables:
     """Tables shared by the histories of one tree of runs: frames, activations and paths by number. They only grow.
 
-    `shapes` are the key names of mappings in event payloads: most events of a type have the same names.
+    `shapes` are the key names of mappings in event payloads: most events of a type have the same names. `secrets` are
+    those that the fields of these runs hold.
     """
 
-    __slots__ = ("activation_ids", "activations", "code_ids", "codes", "frames", "plain", "shape_ids", "shapes")
+    __slots__ = (
+        "activation_ids", "activations", "code_ids", "codes", "frames", "plain", "secrets", "shape_ids", "shapes",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self.secrets = RunSecrets()
         self.frames: list[FrameRow] = [FrameRow(0, -1, -1, "root", "isolated", -1, 0, 0)]
         self.activations: list[ActivationRow] = []
         self.activation_ids: dict[ActivationRow, int] = {}

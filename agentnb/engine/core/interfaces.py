@@ -1,8 +1,9 @@
 """Interfaces to the parts above the core, which are passed to a `Run`.
 
 The core imports none of these parts. A `Dispatcher` performs effects, a `Limiter` is a budget with limits on them, a
-`Recorder` saves what a step does before it is committed, and `RecordedSteps` provides the recorded calls and events of
-earlier executions, and each `CallChange` that a person has made.
+`Recorder` saves what a step does before it is committed, `RecordedSteps` provides the recorded calls and events of
+earlier executions, and each `CallChange` that a person has made, and an `AnswerSource` answers the calls of a run from
+the record of another one.
 """
 
 from __future__ import annotations
@@ -143,6 +144,26 @@ class RecordedSteps(Protocol):
 
     def leave(self, run: Run) -> None:
         """Forget every step: the run leaves its history for a separate branch."""
+        ...
+
+
+class AnswerSource(Protocol):
+    """The recorded calls of another run, which answer the equal calls of this one."""
+
+    def get_kind(self, work: Work) -> str | None:
+        """Return the kind of the recorded calls of a step's node to models or agents; None if none is recorded."""
+        ...
+
+    def take(self, work: Work, number: int, effect: Effect) -> Call | None:
+        """Add the recorded attempts of an equal call to a step's calls and return the last; None if it is to be sent.
+
+        Raises:
+            StepAbandoned: it is not recorded, and must not be sent.
+        """
+        ...
+
+    def add_attempt(self, row: Call) -> None:
+        """Notice the end of an attempt of a call that was sent."""
         ...
 
 

@@ -28,7 +28,7 @@ from agentnb.text import safe_repr
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.interfaces import Dispatcher, Limiter, RecordedSteps, Recorder
+    from agentnb.engine.core.interfaces import AnswerSource, Dispatcher, Limiter, RecordedSteps, Recorder
     from agentnb.engine.core.pending_step import PendingStep
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.queue_index import QueueIndex
@@ -86,15 +86,15 @@ class Run:
     frozen. `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits or refuses each
     attempt. `random_state` holds the position before the last step and what had been drawn by then. `recorded` has the
     calls and events that its next steps have made before; `hidden_events` are the numbers of recorded events that come
-    later than the step being replayed. `recorder` is notified of what a step does before it is committed. `on_token`
-    receives a model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`.
-    `holds_call` returns True if a call is to be paused. `on_emit` receives each event that a node emits, and may stop
-    its step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry`
-    is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's
-    id, `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `salt`
-    makes the ids that its nodes draw differ from those of other runs; forks and replays share it. `lanes`
-    tells whether branches are running concurrently now; `before_activation` is then called before each activation of a
-    branch and returns whether the run stops.
+    later than the step being replayed. `answer_source` answers calls from the record of another run. `recorder` is
+    notified of what a step does before it is committed. `on_token` receives a model's output as it is streamed, if
+    there is a listener: the fields of a `listeners.Token`. `holds_call` returns True if a call is to be paused.
+    `on_emit` receives each event that a node emits, and may stop its step there. `wrap_perform` receives each
+    activation's function and returns the one to call instead. `on_retry` is notified of each retry of a call: its
+    number, and the error of the previous attempt. `run_id` returns the run's id, `origin_id` the id of the run from
+    which it was forked, directly or not, or its own if it is not a fork. `salt` makes the ids that its nodes draw
+    differ from those of other runs; forks and replays share it. `lanes` tells whether branches are running concurrently
+    now; `before_activation` is then called before each activation of a branch and returns whether the run stops.
     `joinless_since` is the position since which no join has been queued (NEVER: unknown; ALWAYS: the plan has none).
     """
 
@@ -103,6 +103,7 @@ class Run:
         "__weakref__",
         "abandoned_branches",
         "after_step",
+        "answer_source",
         "armed",
         "before_activation",
         "blocked",
@@ -208,6 +209,7 @@ class Run:
         self.inputs = NOTHING
         self.limiter: Limiter | None = None
         self.recorded: RecordedSteps | None = None
+        self.answer_source: AnswerSource | None = None
         self.has_masked_values = False  # True if values may be missing because they were masked when the run was saved
         self.recorder: Recorder | None = None
         self.wrap_perform: Callable[[Activation, Perform], Perform] | None = None
@@ -229,7 +231,7 @@ class Run:
         board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)
-        register_secrets(self.root.scope.data)
+        register_secrets(self.root.scope.data, owner=self.tables.secrets)
         entries = [self.get_activation(node, self.root).id for node in self.plan.entries["root"]]
         self.history.set_first_row(entries, self.ns())
         self.checkpoint()
@@ -364,7 +366,7 @@ class Run:
             top = apply_change(seen, inside, SET, new, path) if inside else new
         if known is None and (inside or key not in scope.codes):  # keys of secrets are never cached
             for name in filter(is_secret, path):
-                register_secrets(new, name)
+                register_secrets(new, name, self.tables.secrets)
         if top is ABSENT:
             self._record_key_order(scope, key, len(history.new_values))
         if in_place:

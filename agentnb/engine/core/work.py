@@ -327,8 +327,10 @@ class Work:
         A node that can be answered by a model, a callable or a simulation uses this to decide, so that a replay makes
         the recorded calls whatever has been registered in the session since.
         """
-        recorded = self.run.recorded
+        recorded, source = self.run.recorded, self.run.answer_source
         kind = None if recorded is None else recorded.get_next_kind(self)
+        if kind is None and source is not None:
+            kind = source.get_kind(self)
         return kind == "llm" if kind in ("agent", "llm") else usual
 
     def now(self) -> datetime:

@@ -64,13 +64,14 @@ async def perform(run: Run, work: Work, effect: Effect) -> Any:
 
     Raises:
         Exception: the exception of the last attempt; TimeoutError if it took longer than `effect.timeout` seconds.
-        StepAbandoned: a limit of the run is reached; the run knows which.
+        StepAbandoned: a limit of the run is reached; the run knows which. Or the run's answers come from a record that
+            does not contain this call.
     """
     number, recorder = work.call_count, run.recorder
     work.call_count += 1
     attempt, wait = 0, 0.0
-    if run.recorded is not None or run.holds_call is not None:
-        effect, attempt, wait, known = await _review_request(run, work, effect, number)
+    if run.recorded is not None or run.holds_call is not None or run.answer_source is not None:
+        effect, attempt, wait, known = await _find_known_answer(run, work, effect, number)
         if known is not None:
             return known[0]
     key = None if run.chaos is None else _make_chaos_key(work, effect, number)
@@ -149,6 +150,8 @@ def _record_attempt(
         paid = find_refused(error, answer, effect)
         row = make_row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
+    if work.run.answer_source is not None:
+        work.run.answer_source.add_attempt(row)
     if work.run.recorder is not None and not effect.is_simulated:
         work.run.recorder.record_response(row)
     return error
@@ -212,6 +215,26 @@ def _find_recorded_state(
     effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
     wait = 0.0 if last.error == CUT_SHORT else _compute_delay(effect, attempt, rebuild_error(last))
     return effect, attempt, wait, None
+
+
+async def _find_known_answer(
+    run: Run, work: Work, effect: Effect, number: int
+) -> tuple[Effect, int, float, tuple[Any] | None]:
+    """Return what `_review_request` does; a call of the step's first attempt may have the answer of another run.
+
+    Raises:
+        Exception: the exception of the last recorded attempt, if no retry is left.
+        StepAbandoned: the call is not recorded, and must not be sent.
+    """
+    effect, attempt, wait, known = await _review_request(run, work, effect, number)
+    if known is not None or attempt or run.answer_source is None:
+        return effect, attempt, wait, known
+    row = run.answer_source.take(work, number, effect)
+    if row is None:
+        return effect, attempt, wait, None
+    if row.error is not None:
+        raise rebuild_error(row)
+    return effect, attempt, wait, (await _review_answer(run, work, effect, read_answer(row), number),)
 
 
 def _compute_delay(effect: Effect, attempt: int, error: Exception) -> float:

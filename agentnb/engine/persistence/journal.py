@@ -36,6 +36,7 @@ from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, seal
 from agentnb.engine.persistence.flush_timer import Batch, flush_later
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
 from agentnb.errors import StoreError
+from agentnb.secrets import masks_by
 from agentnb.threadless import has_threads
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def to_json_text(document: Any) -> str:
         return json.dumps(document, separators=(",", ":"))
 
 
+@masks_by(lambda journal: journal.run.tables.secrets)
 class Journal:
     """Saves one run to a log. Without a `batch`, each record is saved before the run continues."""
 

@@ -47,7 +47,7 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
 
     frozen = {text: freeze(value) for text, value in values.items()}
     for text, value in frozen.items():
-        register_secrets(value, text.rpartition(".")[2])
+        register_secrets(value, text.rpartition(".")[2], run.tables.secrets)
     histories = {id(history): history for chain, _ in [*run.abandoned_branches, (run.chain, 0)] for history in chain}
     for history in histories.values():
         _fill_rows(history, frozen)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -12,6 +12,7 @@ from agentnb.board.paths import DELETE, OPS, Path
 from agentnb.board.values import ABSENT
 from agentnb.engine.replay.equality import are_messages_equal, iter_innermost_differences
 from agentnb.expressions.paths import format_path, parse_path
+from agentnb.secrets import Masking, masks_by, remember_masking
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ What = Literal["node", "frame", "phase", "error", "call", "setting", "read", "wr
 MOST: Final = 20  # maximum number of reported places inside one value
 
 
+@masks_by(lambda shown: shown.masking())
 @dataclass(frozen=True, slots=True, repr=False)
 class Divergence:
     """One place where a replay differs from the record. The values are not masked; ABSENT means no value.
@@ -46,6 +48,7 @@ class Divergence:
     why: str = ""
     ends: bool = False
     sure: bool = True
+    masking: Callable[[], Masking] = field(default_factory=remember_masking, repr=False, compare=False)
 
     @property
     def key(self) -> str | None:

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from agentnb.board import external_types
 from agentnb.board.codec import encode
 from agentnb.board.paths import Path
-from agentnb.board.values import ABSENT, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
+from agentnb.board.values import ABSENT, ATOMS, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
 from agentnb.errors import StoreError
-from agentnb.secrets import Masked, is_same_text
+from agentnb.secrets import MASK, Masked, is_same_text
 
 _NANS: Final[dict[type, Any]] = {}
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
@@ -62,6 +62,23 @@ def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) ->
             yield from iter_innermost_differences(recorded_part, replayed_part, (*path, at))
     elif not _are_parts_equal(left, right) and not _are_equal_as_json(left, right):
         yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(left, right))
+
+
+def are_equal(recorded: Any, replayed: Any) -> bool:
+    """Return True if two frozen values are known to be equal and have the same types; a mask is equal to nothing."""
+    if recorded is replayed and type(recorded) in ATOMS:
+        return True
+    return next(iter_innermost_differences(recorded, replayed), None) is None and not _has_mask(recorded)
+
+
+def _has_mask(value: Any) -> bool:
+    if isinstance(value, str):
+        return MASK in value
+    if isinstance(value, FrozenRecord):
+        value = value.parts
+    if isinstance(value, Mapping):
+        return any(map(_has_mask, value)) or any(map(_has_mask, value.values()))
+    return _get_sequence_type(value) is not None and any(map(_has_mask, value))
 
 
 def _unify_keys(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -133,4 +150,4 @@ def _are_equal_as_json(left: Any, right: Any) -> bool:
     return False
 
 
-__all__ = ["ValueDifference", "are_messages_equal", "iter_innermost_differences"]
+__all__ = ["ValueDifference", "are_equal", "are_messages_equal", "iter_innermost_differences"]

@@ -96,7 +96,7 @@ class Replay:
         else:
             for row in rows:
                 run.write(root, row.path, to_written_value(row))
-        register_secrets(root.data)
+        register_secrets(root.data, owner=self.source.tables.secrets)
         run.history.set_first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
         return run

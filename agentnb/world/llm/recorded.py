@@ -12,7 +12,6 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, stream_whole
 
-UNRECORDED: Final = frozenset({"X340", "X341"})  # error codes: no answer is left, or it answered a different request
 _WHERE: Final = "RecordedClient"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.parts.events import Event, to_event
-from agentnb.secrets import mask_text
+from agentnb.secrets import mask_text, masks_by
 from agentnb.text import safe_repr
 from agentnb.trace.causality import find_chain
 
@@ -21,6 +21,7 @@ _TOLD: Final = {"estimated_input_tokens": "tokens_in~", "budget_remaining_usd": 
                 "input_tokens": "tokens_in=", "output_tokens": "tokens_out="}  # fmt: skip
 
 
+@masks_by(lambda log: log.graph.ledger.run.tables.secrets)
 class GraphLog:
     """The log of a graph as text."""
 

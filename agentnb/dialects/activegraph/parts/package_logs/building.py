@@ -273,7 +273,7 @@ class _Builder:
                 payload = self.frozen[at] = freeze(dict(self.events[at].payload))
             except BoardError as error:
                 raise self._make_error(self.events[at], "payload", error.problems[0].what) from None
-            register_secrets(payload)
+            register_secrets(payload, owner=self.tables.secrets)
         return payload
 
     def _writes(self, at: int) -> Writes:

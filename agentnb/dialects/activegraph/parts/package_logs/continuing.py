@@ -19,6 +19,7 @@ from agentnb.dialects.activegraph.parts.package_logs.writing import append_event
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.event_queue import append
 from agentnb.errors import ExecutionError, Problem, StoreError
+from agentnb.secrets import masking_for, remember_masking
 from agentnb.session.checks import check_not_running
 from agentnb.session.limits import Limits
 from agentnb.session.parts import get_parts
@@ -45,6 +46,7 @@ class LogWriter:
         self._known = {event.id: (event.type, event.payload) for event in log.events}
         self._last = log.events[-1].id if log.events else None
         self._waiting: list[LogEvent] = []
+        self.masking = remember_masking()  # replaced when the run is known
 
     def add(self, event: Event) -> None:
         """Write an event, unless a repeated step has emitted it again: then it is already in the log.
@@ -54,7 +56,8 @@ class LogWriter:
         Raises:
             StoreError: L468.
         """
-        payload = mask_value(event.payload)
+        with self.masking():
+            payload, actor = mask_value(event.payload), mask_value(event.actor)
         known = self._known.setdefault(event.id, (event.type, payload))
         if known[1] is not payload:
             if known != (event.type, payload):
@@ -64,7 +67,6 @@ class LogWriter:
                             "fork the run at the previous event: runtime.fork(EVENT_ID)")
                 )  # fmt: skip
             return
-        actor = mask_value(event.actor)
         fields = event.type, actor, payload, event.frame_id, event.caused_by, event.timestamp
         self._waiting.append(LogEvent(event.id, *fields))
         try:
@@ -104,6 +106,7 @@ class LogPersistence(Persistence):
     def __init__(self, state: State, callbacks: Callbacks, writer: LogWriter) -> None:
         super().__init__(state, callbacks)
         self.writer, self._run = writer, state.run
+        writer.masking = partial(masking_for, state.run.tables.secrets)
 
     @property
     def store(self) -> Any:

@@ -17,6 +17,7 @@ from agentnb.dialects.activegraph.parts.package_logs.reading import SCHEMA, SNAP
 from agentnb.dialects.activegraph.parts.package_logs.records import EPOCH, LogEvent, LogRun, PackageLog, parse_time
 from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphRun
 from agentnb.errors import Problem, StoreError
+from agentnb.secrets import masking_for
 from agentnb.session.session import Session
 from agentnb.session.state import get_state
 from agentnb.store.other_tables import DatabaseWriter, write_for
@@ -72,7 +73,8 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
             be written.
     """
     source = session if isinstance(session, Session) else session.session
-    return write_log(source.package_log if isinstance(source, ActiveGraphRun) else log_of(source), where, run_id)
+    with masking_for(get_state(source).run.tables.secrets):
+        return write_log(source.package_log if isinstance(source, ActiveGraphRun) else log_of(source), where, run_id)
 
 
 def log_of(session: Session) -> PackageLog:
