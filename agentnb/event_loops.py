@@ -126,6 +126,15 @@ _loops = _ThreadLoops()
 _of_parent_process: list[_ThreadLoops] = []
 
 
+def close_loops() -> None:
+    """Close this thread's loops, if it has any: async generators end, and clients in them close their connections."""
+    if _loops.own is not None:
+        _loops.own.close()
+    if _loops.beside is not None:
+        _loops.beside.close()
+    _loops.own = _loops.beside = None
+
+
 def _forget_loops() -> None:
     """Make new loops in a forked process: those of its parent share their selectors, and must not be closed here."""
     global _loops  # noqa: PLW0603  (the state of this process)

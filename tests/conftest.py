@@ -15,6 +15,7 @@ import certifi
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from agentnb.event_loops import close_loops
 from agentnb.secrets import _CURRENT, _EVERYWHERE, SECRETS, Secrets
 
 if TYPE_CHECKING:
@@ -148,6 +149,13 @@ def _secrets_of_its_own():
     _EVERYWHERE._runs.clear()
     for name, secrets in known.items():
         setattr(SECRETS, name, secrets)
+
+
+@pytest.fixture(autouse=True)
+def _loops_of_its_own():
+    """The event loops of a thread stay open between calls, and with them the connections of clients; here they end."""
+    yield
+    close_loops()
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.board.paths import OPS
+from agentnb.board.values import ABSENT, thaw
 from agentnb.errors import BoardError, ExecutionError
 from tests.property.modelled_sessions import session_of
 from tests.property.node_programs import BrokenError
@@ -27,7 +29,7 @@ class Place:
     node: str | None = None
     phase: str = ""
     failure: str | None = None
-    writes: tuple[tuple[str, bool], ...] = ()
+    writes: tuple[tuple[str, bool, Any, Any], ...] = ()  # the path, whether in place, the values before and after
     targets: tuple[str, ...] = ()
 
 
@@ -46,10 +48,34 @@ def places_of(what: Drawn) -> list[Place]:
         if step.status == "error":
             place.failure = reading.failure(place.step).type
         rows = reading.writes(place.step)
-        place.writes = tuple((".".join(map(str, path)), in_place) for _, path, _, _, _, in_place in rows)
+        place.writes = tuple(
+            (".".join(map(str, path)), in_place, *find_values(op, thaw(old), thaw(new)))
+            for _, path, op, old, new, in_place in rows
+        )
     for step, target in zip(edges.step, edges.target, strict=True):
         places[step].targets += (target,)
     return places
+
+
+def find_values(op: int, old: Any, new: Any) -> tuple[Any, Any]:
+    """Return the values at the path of a write before and after it."""
+    return (old, [*(old if isinstance(old, list) else []), new]) if OPS[op] == "append" else (old, new)
+
+
+def changes(path: str, old: Any, new: Any, key: str) -> bool:
+    """Return True if a write at a path changed the value at a key, which may be above or below the path."""
+    if not f"{key}.".startswith(f"{path}."):
+        return path.startswith(f"{key}.") and repr(old) != repr(new)
+    for name in key.split(".")[path.count(".") + 1 :]:
+        old, new = get_part(old, name), get_part(new, name)
+    return repr(old) != repr(new)
+
+
+def get_part(value: Any, name: str) -> Any:
+    """Return an item or a key of a value; ABSENT if there is none."""
+    if isinstance(value, list):
+        return value[int(name)] if name.isdecimal() and int(name) < len(value) else ABSENT
+    return value.get(name, ABSENT) if isinstance(value, dict) else ABSENT
 
 
 def is_met(clauses: dict[str, Any], place: Place) -> bool:
@@ -69,10 +95,10 @@ def holds(name: str, value: Any, clauses: dict[str, Any], place: Place) -> bool:
         case "edge":
             return place.node == value[0] and value[1] in place.targets
         case "key":
-            own = [path for path, in_place in place.writes if in_place or not clauses.get("in_place")]
-            return any(path == value or path.startswith(f"{value}.") for path in own)
+            own = [row for row in place.writes if row[1] or not clauses.get("in_place")]
+            return any(changes(path, old, new, value) for path, _, old, new in own)
         case "in_place":
-            return any(in_place for _, in_place in place.writes)
+            return any(in_place for _, in_place, _, _ in place.writes)
         case "error" if isinstance(value, bool):
             return value == (place.failure is not None)
         case "error":
@@ -92,7 +118,7 @@ def breakpoints(draw: Any, recipe: Any, places: list[Place]) -> dict[str, Any]:
     """Draw the clauses of a breakpoint; most of them hold somewhere."""
     known = {(edge.source, edge.target) for edge in recipe.edges}  # a rescue leads elsewhere, too
     edges = [pair for place in places for target in place.targets if (pair := (place.node, target)) in known]
-    keys = [path for place in places for path, _ in place.writes]
+    keys = [path for place in places for path, *_ in place.writes]
     clauses = {
         "node": st.sampled_from(list(recipe.nodes)),
         "key": st.sampled_from([*keys, *TEXTS]),

@@ -78,10 +78,11 @@ def test_a_copy_of_the_file_alone_is_whole(tmp_path):
 
 
 def test_the_last_session_that_is_closed_closes_the_file(tmp_path):
-    def is_open():
-        return any("runs.db" in file.path for file in psutil.Process().open_files())
-
     path = tmp_path / "runs.db"
+
+    def is_open():
+        return any(file.path.startswith(str(path)) for file in psutil.Process().open_files())
+
     run = nb.Session(nb.load(counting()), {"n": 0}, store=path, run_id="r")
     run.run()
     fork = run.fork(at=2)

@@ -26,7 +26,7 @@ INTERVENTIONS = {
 }  # fmt: skip
 STOPS = {"breakpoints", "watch", "watches", "subscribe"}
 FORKS = {"fork", "forks", "parent", "note", "expectation_holds", "tree", "replay"}
-EXPLANATIONS = {"why", "why_not", "who_wrote", "chain", "slice", "find", "counterfactuals"}
+EXPLANATIONS = {"why", "why_not", "who_wrote", "blame", "chain", "slice", "find", "counterfactuals"}
 VIEWS = {"draw", "draw_objects", "controls", "to_html"}
 STORE = {"save", "close", "serve_mcp"}
 

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from agentnb.world.tools.execution import Awaiting, Blocking, drive, run_in_own_loop, start_in_thread
+from agentnb.world.tools.execution import Awaiting, Blocking, drive, start_in_thread
 
 WORD = ContextVar("WORD", default="none")
 
@@ -169,30 +169,3 @@ def test_a_future_can_carry_a_stop_iteration():
     error = StopIteration("over")
     call, _ = fails(error)
     assert start_in_thread(call).result() == (None, error)
-
-
-def test_an_interrupt_ends_a_call_in_another_thread(monkeypatch):
-    from concurrent.futures import Future
-
-    started, ended, result = threading.Event(), threading.Event(), Future.result
-
-    async def main():
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    interrupts = iter([KeyboardInterrupt()])
-
-    def interrupted(self, timeout=None):
-        started.wait(60)
-        error = next(interrupts, None)
-        if error:
-            raise error
-        return result(self, timeout)
-
-    monkeypatch.setattr(Future, "result", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(in_a_loop(lambda: run_in_own_loop(main)))
-    assert ended.is_set()
