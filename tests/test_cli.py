@@ -14,7 +14,7 @@ from agentnb import cli
 @pytest.mark.starts_programs
 def test_the_command_and_the_module_are_the_same():
     out = subprocess.run([sys.executable, "-m", "agentnb", "--version"], capture_output=True, text=True, check=True)
-    assert out.stdout == f"agentnb {version('agentnb')}\n"
+    assert out.stdout == f"agentnb {version('agentnb-kit')}\n"
 
 
 def test_help_names_the_commands(capsys):
