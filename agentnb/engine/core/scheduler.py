@@ -107,15 +107,26 @@ def follow(run: Run, activation: Activation) -> Pushes | None:
         activation.next = always if always < 0 else EVERY
         if always == NO_EDGE:
             return None
-    pushes = _find_first(run, activation) if activation.next == FIRST else find_next_activations(run, activation)
+    if activation.next == FIRST:
+        push = _find_first(run, activation)
+        if push is None:
+            return None
+        number, value, edge = push
+        if joins and run.tables.activations[number].node in joins:
+            return [push]
+        history.push_activations.append(number)
+        history.push_values.append(value)
+        history.push_edges.append(edge)
+        return None
+    pushes = find_next_activations(run, activation)
     if joins and not joins.isdisjoint([run.tables.activations[number].node for number, _, _ in pushes]):
         return pushes
     history.push(pushes)
     return None
 
 
-def _find_first(run: Run, activation: Activation) -> Pushes:
-    """Return the activation that the first edge whose condition holds leads to, with the condition's value."""
+def _find_first(run: Run, activation: Activation) -> Push | None:
+    """Return the activation that the first edge whose condition holds leads to; None if none holds."""
     board, outgoing_edges = activation.work.board, activation.node.outgoing_edges
     for call, target, edge, edge_number in outgoing_edges:
         value = None
@@ -129,8 +140,8 @@ def _find_first(run: Run, activation: Activation) -> Pushes:
             if not value:
                 continue
         number = activation.next_activations.get(target)
-        return [(get_target(run, activation, target, edge) if number is None else number, value, edge_number)]
-    return []
+        return (get_target(run, activation, target, edge) if number is None else number), value, edge_number
+    return None
 
 
 def advance_past(run: Run, activation: Activation, joins: Pushes | None) -> int:
