@@ -191,7 +191,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
         _add_tools_option(one)
         _add_world_options(one)
 
-    replay = command("replay", replay_command, "replay goldens with a recipe; no calls are made; exit 1 if one differs")
+    replay = command("replay", replay_command, "replay goldens with a recipe, but no model; exit 1 if one differs")
     replay.add_argument("file", metavar="RECIPE", help=RECIPE)
     replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file, or a folder of them")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
