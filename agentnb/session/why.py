@@ -325,7 +325,7 @@ class _Evaluation:
     taken: frozenset[int]
 
     def iter_choices(self) -> Iterator[EvaluatedCondition]:
-        """Yield the conditions of the node itself: a router's cases and routes, and whether a loop goes on."""
+        """Yield the conditions of the node itself: a router's cases and routes, and whether a loop continues."""
         params, default = self.node.node.params, self.node.node.params.get("default")
         cases = params.get("cases", ()) if "discriminator" not in params else ()
         evaluated = [self._evaluate(condition, target, self._find_route(target, condition.text))
