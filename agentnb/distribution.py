@@ -6,12 +6,12 @@ of the same name. Ours is the distribution `agentnb-kit`. In one environment, ea
 
 from __future__ import annotations
 
+import os
 import warnings
-from pathlib import Path
 from typing import Final
 
 NAME: Final = "agentnb-kit"
-PACKAGE: Final = Path(__file__).parent
+FOLDER: Final = __file__.removesuffix("distribution.py")  # not a Path: every `import agentnb` would import pathlib
 NAMESAKE: Final = ("introspection.py", "selectors.py", "kernel/provisioner.py")  # files that only the other project has
 
 
@@ -22,12 +22,12 @@ def get_version() -> str:
     return version(NAME)
 
 
-def warn_of_namesake(package: Path = PACKAGE) -> None:
-    """Warn if a package's folder contains files of the other project."""
-    if any((package / file).exists() for file in NAMESAKE):
+def warn_of_namesake() -> None:
+    """Warn if the folder of this package contains files of the other project."""
+    if any(os.access(f"{FOLDER}{file}", os.F_OK) for file in NAMESAKE):
         warnings.warn(
             f"another project that is also called agentnb (a Python REPL for coding agents) has written files into "
-            f"{package}; each of the two has overwritten files of the other. "
+            f"{FOLDER}; each of the two has overwritten files of the other. "
             f"Run: pip uninstall agentnb; then install {NAME} again",
             stacklevel=3,
         )

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agentnb.board import external_types
 from agentnb.board.attributes import Attributes, set_attributes, split_attributes
-from agentnb.board.values import ABSENT, FrozenRecord, freeze
+from agentnb.board.values import ABSENT, FrozenRecord, fill_collection, freeze
 from agentnb.secrets import MASK, Masked
 from agentnb.text import safe_repr
 
@@ -192,9 +192,7 @@ def _decode_collection(document: Mapping[str, Any], decode: Decode) -> Any:
     if kind is defaultdict:
         factory = document.get("factory")
         return defaultdict(None if factory is None else FACTORIES[factory], items)
-    restored = kind()
-    (OrderedDict if kind is OrderedDict else dict).update(restored, items)
-    return restored
+    return fill_collection(kind(), items)
 
 
 DECODERS: dict[str, Reader] = {

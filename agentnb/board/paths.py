@@ -48,8 +48,7 @@ def changes(written: Path, op: int, old: Any, new: Any, path: Path) -> bool:
     if op == APPEND:
         if not below:
             return True
-        items = [*before] if isinstance(before, FrozenList | list) else []
-        before, new = items, [*items, new]
+        new = _append(before, new, written)  # shares the items with the list before
     return not are_alike(get_at(before, below), get_at(new, below))
 
 

@@ -559,14 +559,14 @@ def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:
 
 def _freeze_with_template(value: Any, items: Any, like: Any, walk: Walk) -> Any:
     """Freeze a collection of another class than dict and list, which it is thawed to."""
-    template = call(_make_empty, value)
     is_dict = type(items) is dict
     same: Any = ABSENT
-    if type(like) is (FrozenDict if is_dict else FrozenList) and type(like.template) is type(template):
+    if type(like) is (FrozenDict if is_dict else FrozenList) and type(like.template) is type(value):
         if is_unchanged(value, like):
             return like
         same = make_frozen_dict(like) if type(like) is FrozenDict else make_frozen_list([*like])
     frozen: Any = freeze_dict(items, same, walk) if is_dict else freeze_list(items, same, walk)
+    template = call(_make_empty, value)
     return frozen if template is UNREADABLE else with_template(frozen, template)
 
 
@@ -577,7 +577,7 @@ def _make_empty(value: Any) -> Any:
     return empty
 
 
-def _fill(template: Any, items: Any) -> Any:
+def fill_collection(template: Any, items: Any) -> Any:
     """Return a copy of an empty collection with these items; its own methods are not called."""
     filled = copy.copy(template)
     if isinstance(filled, deque):
@@ -691,14 +691,14 @@ def thaw(value: Any) -> Any:
         if value.flat:
             return {**value}
         parts = {key: thaw(item) for key, item in value.items()}
-        return parts if value.template is None else _fill(value.template, parts)
+        return parts if value.template is None else fill_collection(value.template, parts)
     if cls is FrozenList:
         items = value.items[: value.size]
         if value.flat:
             return items
         # `{**item}` copies twice as fast as `dict(item)`, and a list of messages is read in every step.
         items = [{**item} if type(item) is FrozenDict and item.flat else thaw(item) for item in items]
-        return items if value.template is None else _fill(value.template, items)
+        return items if value.template is None else fill_collection(value.template, items)
     if cls is FrozenSet:
         return set(value)
     if cls is FrozenRecord:
